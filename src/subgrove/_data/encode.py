@@ -116,7 +116,7 @@ def first_axis(rows: Floats) -> Floats:
     first: Floats = np.linalg.svd(rows, full_matrices=False)[2][0]
     # Two entries may be equal up to rounding, which differs between machines: the first one is made positive.
     sizes = np.abs(first)
-    return first * np.sign(first[np.argmax(sizes >= sizes.max() * (1 - _TIE))])
+    return np.asarray(first * np.sign(first[np.argmax(sizes >= sizes.max() * (1 - _TIE))]))
 
 
 @dataclass(frozen=True)

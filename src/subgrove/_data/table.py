@@ -28,7 +28,7 @@ from subgrove._core.kinds import Kind as Kind
 from subgrove._core.text import quote
 from subgrove._data.columns import ColumnInfo as ColumnInfo
 from subgrove._data.columns import check_numbers, reject_unusable, typed, values_like
-from subgrove._data.from_containers import UntypedColumn, float_matrix, names_and_rows, untyped_column, untyped_columns
+from subgrove._data.from_containers import float_matrix, names_and_rows, untyped_column, untyped_columns
 from subgrove.exceptions import InputError, LengthError, ParameterError
 
 
@@ -75,14 +75,11 @@ class Table:
     def _positions(self) -> tuple[int, ...]:
         if self.places is not None:
             return self.places
-        places, numbers, codes = [], 0, 0
+        places, counts = [], {"codes": 0, "numbers": 0}
         for column in self.columns:
-            if column.is_nominal:
-                places.append(codes)
-                codes += 1
-            else:
-                places.append(numbers)
-                numbers += 1
+            where = "codes" if column.is_nominal else "numbers"
+            places.append(counts[where])
+            counts[where] += 1
         return tuple(places)
 
     def rows(self, rows: npt.NDArray[np.intp]) -> Table:
@@ -186,7 +183,12 @@ def _read_table(X: Any, kinds: Mapping[str, Kind] | None, argument: str) -> Tabl
         return _from_matrix(matrix, names, argument)
     columns = untyped_columns(X, argument)
     _reject_empty(names_and_rows(X)[1], len(columns), argument)
-    return _assemble(columns, _checked_kinds(kinds, argument), argument)
+    wanted = _checked_kinds(kinds, argument)
+    unknown = [name for name in wanted if name not in columns]
+    if unknown:
+        raise ParameterError(f"kinds names {quote(unknown)}, but {argument} has the columns {quote(columns)}.")
+    read = [typed(column, name, wanted.get(name), argument) for name, column in columns.items()]
+    return stack_columns(read, len(read[0][1]))
 
 
 def read_like(X: Any, columns: Sequence[ColumnInfo], *, argument: str = "X") -> Table:
@@ -262,26 +264,12 @@ def read_weights(weights: Any, n_rows: int, of: str = "X") -> Floats | None:
 
 
 def _from_matrix(matrix: Floats, names: tuple[str, ...], argument: str) -> Table:
-    columns = tuple(ColumnInfo(name, "numeric") for name in names)
     # A finite sum proves that a column has no missing or infinite values, without a temporary array.
     with np.errstate(over="ignore", invalid="ignore"):
         doubtful = np.flatnonzero(~np.isfinite(matrix.sum(axis=0)))
-    if doubtful.size:
-        checked = list(columns)
-        for index in doubtful:
-            missing = check_numbers(matrix[:, index], names[index], argument)
-            checked[index] = ColumnInfo(names[index], "numeric", has_missing=missing)
-        columns = tuple(checked)
+    has_missing = {names[at]: check_numbers(matrix[:, at], names[at], argument) for at in doubtful}
+    columns = tuple(ColumnInfo(name, "numeric", has_missing=has_missing.get(name, False)) for name in names)
     return Table(columns, matrix, np.empty((matrix.shape[0], 0), dtype=np.int32))
-
-
-def _assemble(columns: dict[str, UntypedColumn], kinds: Mapping[str, Kind], argument: str) -> Table:
-    n_rows = len(next(iter(columns.values())))
-    unknown = [name for name in kinds if name not in columns]
-    if unknown:
-        raise ParameterError(f"kinds names {quote(unknown)}, but {argument} has the columns {quote(columns)}.")
-    read = [typed(column, name, kinds.get(name), argument) for name, column in columns.items()]
-    return stack_columns(read, n_rows)
 
 
 def _checked_kinds(kinds: Mapping[str, Kind] | None, argument: str) -> Mapping[str, Kind]:

@@ -146,13 +146,12 @@ def compare(original: TreeRows, other: TreeRows) -> RegrownTree:
 def _matching_split(rows: _Mask, depth: int, other: TreeRows) -> Split | None:
     """Return the split of the node of this depth with the largest overlap (Jaccard index) of rows."""
     best, largest = None, 0.0
-    for node in other.tree.nodes:
-        if node.depth == depth:
-            node_rows = other.rows_of(node)
-            overlap = float((rows & node_rows).sum() / max((rows | node_rows).sum(), 1))
-            if overlap > largest:
-                best, largest = node, overlap
-    return None if best is None else best.split
+    for node in (node for node in other.tree.nodes if node.depth == depth):
+        node_rows = other.rows_of(node)
+        overlap = float((rows & node_rows).sum() / max((rows | node_rows).sum(), 1))
+        if overlap > largest:
+            best, largest = node.split, overlap
+    return best
 
 
 def agreement(one: Rows, other: Rows) -> tuple[float, float]:

@@ -191,14 +191,7 @@ class Node:
 
 def renumber(nodes: Mapping[int, Node]) -> tuple[Node, ...]:
     """Return the nodes reachable from the root (id 1), renumbered in pre-order."""
-    order: list[int] = []
-    stack = [1]
-    while stack:
-        id_ = stack.pop()
-        order.append(id_)
-        children = nodes[id_].children
-        if children is not None:
-            stack.extend(reversed(children))
+    order = _pre_order(nodes)
     new = {id_: index + 1 for index, id_ in enumerate(order)}
     renumbered = []
     for id_ in order:
@@ -239,7 +232,7 @@ def collapse(nodes: Mapping[int, Node], cp: float) -> dict[int, Node]:
             pruned[id_] = replace(node, children=None, split=None, stop="complexity")
         else:
             risk[id_], splits[id_] = below, n_splits
-    return _reachable(pruned)
+    return {id_: pruned[id_] for id_ in _pre_order(pruned)}
 
 
 def node_risk(node: Node) -> float:
@@ -247,13 +240,14 @@ def node_risk(node: Node) -> float:
     return 0.0 if node.risk is None else node.risk
 
 
-def _reachable(nodes: Mapping[int, Node]) -> dict[int, Node]:
-    reached: dict[int, Node] = {}
-    for id_ in sorted(nodes):
-        parent = nodes[id_].parent
-        if parent is None or (parent in reached and not reached[parent].is_leaf):
-            reached[id_] = nodes[id_]
-    return reached
+def _pre_order(nodes: Mapping[int, Node]) -> list[int]:
+    """Return the ids of the nodes that are reachable from the root, a left subtree before the right one."""
+    order: list[int] = []
+    stack = [1]
+    while stack:
+        order.append(stack.pop())
+        stack.extend(reversed(nodes[order[-1]].children or ()))
+    return order
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,13 +349,10 @@ def merge(path: tuple[Condition, ...], condition: Condition) -> tuple[Condition,
 
 def rule_text(conditions: tuple[Condition, ...]) -> str:
     """Return the rule of a leaf in one line."""
-    texts = [str(condition) for condition in conditions]
-    conditions_text = [text for text in texts if text != ALL_ROWS]
-    if not conditions_text:
-        return ALL_ROWS
-    if len(conditions_text) == 1:
-        return conditions_text[0]
-    return " and ".join(f"({text})" if text.endswith(" or missing") else text for text in conditions_text)
+    texts = [text for text in map(str, conditions) if text != ALL_ROWS]
+    if len(texts) < 2:
+        return texts[0] if texts else ALL_ROWS
+    return " and ".join(f"({text})" if text.endswith(" or missing") else text for text in texts)
 
 
 def matches(conditions: tuple[Condition, ...], table: Table) -> npt.NDArray[np.bool_]:

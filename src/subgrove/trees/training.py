@@ -38,38 +38,34 @@ class SortedTable:
     ----------
     table : Table
         Columns that trees may split on.
-    orders : int array (number of columns of numbers, n_rows) or None
-        Rows in ascending order of each column; None if orders are not stored.
-    known : bool array
-        Which rows of `orders` are filled.
+    orders : dict or None
+        Position of a numeric column -> rows in its ascending order, as far as computed; None if orders are not stored.
     """
 
     table: Table
-    orders: npt.NDArray[np.int32] | None
-    known: npt.NDArray[np.bool_]
+    orders: dict[int, npt.NDArray[np.int32]] | None
 
     @classmethod
     def of(cls, table: Table, *, shared: bool) -> SortedTable:
         """Return the table without computing anything yet; orders are stored if several trees share it."""
         n_columns = table.numbers.shape[1]
         is_stored = shared and table.n_rows < 2**31 and 4 * n_columns * table.n_rows <= MAX_ORDER_BYTES
-        orders = np.empty((n_columns, table.n_rows), dtype=np.int32) if is_stored else None
-        return cls(table, orders, np.zeros(n_columns, dtype=np.bool_))
+        return cls(table, {} if is_stored else None)
 
     def filled(self) -> SortedTable:
         """Compute all stored orders, so that other processes need not; return self."""
-        for at in range(0 if self.orders is None else len(self.orders)):
-            self.order(at)
+        if self.orders is not None:
+            for at in range(self.table.numbers.shape[1]):
+                self.order(at)
         return self
 
     def order(self, at: int) -> npt.NDArray[Any]:
         """Return the rows in ascending order of a numeric column, missing values last."""
         if self.orders is None:
             return ascending(self.table.numbers[:, at])
-        if not self.known[at]:
-            self.orders[at] = ascending(self.table.numbers[:, at])
-            self.known[at] = True
-        return np.asarray(self.orders[at])
+        if at not in self.orders:
+            self.orders[at] = ascending(self.table.numbers[:, at]).astype(np.int32)
+        return self.orders[at]
 
     def order_within(self, at: int, rows: Rows) -> npt.NDArray[Any] | None:
         """Return positions in `rows`, ascending by a column; None if sorting these rows is faster."""
@@ -355,6 +351,8 @@ def power_of_two(values: Floats) -> float:
 
 def _scale_and_shift(shared: SortedTable, places: npt.NDArray[np.int64]) -> tuple[Floats | None, Floats | None]:
     """Return factors for columns whose squares would overflow or underflow, and midpoints of columns far from 0."""
+    if not places.size:
+        return None, None  # before ranges are computed
     low, high = (ends[places] for ends in shared.ranges)
     peak, scale = np.maximum(high, -low), np.ones(len(places))
     for at in np.flatnonzero((peak > 1e100) | ((peak < 1e-100) & (peak > 0))):
