@@ -91,4 +91,4 @@ def test_moments_of_subgroups_merge_into_those_of_all_rows() -> None:
 def test_moments_survive_as_one_array() -> None:
     found = Moments.of(VALUES, CODE, K)
     assert (Moments.from_array(found.array).array == found.array).all()
-    assert (found.line(1).array == found.array[:, 1:2]).all()
+    assert (found[1:2].array == found.array[:, 1:2]).all()

@@ -10,7 +10,7 @@ import subgrove as sg
 from subgrove._data.table import read_table
 from subgrove._subgroups import find_subgroups
 from subgrove.trees import JointTree
-from subgrove.trees.splits import matches
+from subgrove.trees.nodes import matches
 
 BIKE = sg.datasets.bike().X
 GROUPS = [("temp", "hum"), ("temp", "hum", "wind"), ("season", "yr"), ("temp", "weekday", "work")]

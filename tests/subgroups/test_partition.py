@@ -19,7 +19,7 @@ from subgrove._data.table import Table, read_like, read_table
 from subgrove._subgroups import Partition, Subgroups, find_subgroups
 from subgrove.exceptions import FormatError, InputError, ParameterError, UnseenValueWarning
 from subgrove.trees import TransformationTree
-from subgrove.trees.splits import matches
+from subgrove.trees.nodes import matches
 
 BIKE = sg.datasets.bike().X
 TRAIN, TEST = sg.datasets.bike(split=0.7, random_state=1)

@@ -134,12 +134,12 @@ def test_table_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     from subgrove._data import table as _table
 
     calls: list[int] = []
-    read = _table._assemble
+    read = _table._read_table
 
     def counted(*arguments: Any) -> _table.Table:
         calls.append(1)
         return read(*arguments)
 
-    monkeypatch.setattr(_table, "_assemble", counted)
+    monkeypatch.setattr(_table, "_read_table", counted)
     find_subgroups(BIKE)
     assert calls == [1]

@@ -11,8 +11,8 @@ import pytest
 import subgrove as sg
 from subgrove._data.table import read_table
 from subgrove._native import loader
-from subgrove.trees import candidates
-from subgrove.trees.candidates import SortedTable, ascending
+from subgrove.trees import training
+from subgrove.trees.training import SortedTable, ascending
 
 
 def mixed(n: int, seed: int = 3) -> pd.DataFrame:
@@ -91,7 +91,7 @@ def test_orders_that_are_too_large_to_keep_change_nothing(monkeypatch: pytest.Mo
     for tree in ("transformation", "cart"):
         kept = dictionaries(sg.find_subgroups(X, tree=tree))
         with monkeypatch.context() as patched:
-            patched.setattr(candidates, "MAX_ORDER_BYTES", 0)
+            patched.setattr(training, "MAX_ORDER_BYTES", 0)
             assert dictionaries(sg.find_subgroups(X, tree=tree)) == kept
 
 
@@ -104,8 +104,7 @@ def test_a_column_is_sorted_once_for_all_trees(monkeypatch: pytest.MonkeyPatch) 
         sizes.append(values.size)
         return ascending(values)
 
-    for module in ("training", "candidates"):
-        monkeypatch.setattr(f"subgrove.trees.{module}.ascending", counted)
+    monkeypatch.setattr(training, "ascending", counted)
     groups = sg.find_subgroups(X)
     assert sum(len(partition.rules) > 1 for partition in groups.partitions) == 6
     assert sizes.count(5000) == len(sizes) == 6

@@ -14,8 +14,7 @@ import pytest
 from subgrove._data.table import Kind
 from subgrove.exceptions import InputError, ParameterError
 from subgrove.trees.cart import CartTree
-from subgrove.trees.nodes import Node, collapse
-from subgrove.trees.splits import Split
+from subgrove.trees.nodes import Node, Split, collapse
 from subgrove.trees.tree import Tree
 
 SMALL: dict[str, Any] = {"min_samples_leaf": 1, "min_samples_split": 2, "cp": 0.0}

@@ -8,10 +8,10 @@ import pytest
 from subgrove._data.table import Floats, read_table
 from subgrove._native import loader
 from subgrove.trees import TransformationTree
-from subgrove.trees.candidates import Block, Candidates, SortedTable, ascending
 from subgrove.trees.column_tests import column_sums
 from subgrove.trees.split_points import best_splits
 from subgrove.trees.target_scores import NodeScores, fit_density, linear_start
+from subgrove.trees.training import Block, Candidates, SortedTable, ascending
 
 needs_compiler = pytest.mark.skipif(
     loader.tree_fit is None or loader.tree_sums is None, reason="the package was installed without a compiler"

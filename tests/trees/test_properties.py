@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from subgrove._data.table import read_like
 from subgrove.exceptions import UnseenValueWarning
 from subgrove.trees import CartTree, ConditionalInferenceTree, TransformationTree, Tree
-from subgrove.trees.splits import matches
+from subgrove.trees.nodes import matches
 
 Grower = TransformationTree | ConditionalInferenceTree | CartTree
 LEVELS = ["ash", "birch", "elm", "fir", "oak"]

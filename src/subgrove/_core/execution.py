@@ -73,6 +73,9 @@ class Streams:
     def __getitem__(self, repeat: int) -> np.random.Generator:
         if not 0 <= repeat < self.n_repeats:
             raise IndexError(f"repeat {repeat} of {self.n_repeats}")
+        return self._of_repeat(repeat)
+
+    def _of_repeat(self, repeat: int) -> np.random.Generator:
         return _generator(self.seed, self.key, repeat)
 
     def __iter__(self) -> Iterator[np.random.Generator]:
@@ -164,9 +167,7 @@ class KeyedStreams(Streams):
     rows: Keys = field(kw_only=True)
     memory: dict[str, Any] = field(kw_only=True, default_factory=dict)
 
-    def __getitem__(self, repeat: int) -> np.random.Generator:
-        if not 0 <= repeat < self.n_repeats:
-            raise IndexError(f"repeat {repeat} of {self.n_repeats}")
+    def _of_repeat(self, repeat: int) -> np.random.Generator:
         return cast(np.random.Generator, KeyedStream(self.rows, (self.seed, self.key, repeat)))
 
     @property

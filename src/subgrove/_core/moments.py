@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import reduce
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -92,20 +93,12 @@ class Moments:
 
     def together(self) -> Moments:
         """Return the moments over all subgroups; the last axis has one entry."""
-        parts = (self.part(slice(k, k + 1)) for k in range(self.n.shape[-1]))
+        parts = (self[..., k : k + 1] for k in range(self.n.shape[-1]))
         return merged(parts)
 
-    def part(self, at: slice) -> Moments:
-        """Return the moments of some subgroups."""
-        return Moments(*(part[..., at] for part in self.array))
-
-    def row(self, at: int) -> Moments:
-        """Return the moments of one loss; subgroups are the only axis."""
+    def __getitem__(self, at: Any) -> Moments:
+        """Return the moments of some losses and subgroups; `at` is an index of the arrays."""
         return Moments(*(part[at] for part in self.array))
-
-    def line(self, at: int) -> Moments:
-        """Return the moments of one loss as an array of one line."""
-        return Moments(*(part[at : at + 1] for part in self.array))
 
 
 def merged(parts: Iterable[Moments]) -> Moments:

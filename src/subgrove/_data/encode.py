@@ -47,16 +47,15 @@ def one_hot(table: Table, excluded: str | tuple[str, ...], columns: Collection[s
     """
     blocks: list[Floats] = []
     left_out = (excluded,) if isinstance(excluded, str) else excluded
-    for column, at in zip(table.columns, table.positions(), strict=True):
-        if column.name not in left_out and (columns is None or column.name in columns):
-            blocks.append(_indicators(column, table.codes[:, at]) if column.is_nominal else _finite(column, table, at))
+    for info, values in ((column.info, column.values) for column in table):
+        if info.name not in left_out and (columns is None or info.name in columns):
+            blocks.append(_indicators(info, values) if info.is_nominal else _finite(info, values))
     return np.column_stack(blocks) if blocks else np.zeros((table.n_rows, 1))
 
 
-def _finite(column: ColumnInfo, table: Table, at: int) -> Floats:
-    values = forest_numbers(column, table.numbers[:, at])
+def _finite(column: ColumnInfo, values: Floats) -> Floats:
     # An ordered level that is absent from training is infinite in the table; trees treat it as missing.
-    return np.where(np.isinf(values), np.nan, values)[:, None]
+    return _known(forest_numbers(column, values))[:, None]
 
 
 def _indicators(column: ColumnInfo, codes: npt.NDArray[np.int32]) -> Floats:
@@ -108,13 +107,16 @@ def first_direction(means: Floats, n: Floats) -> Floats:
     centred = means - n @ means / n.sum()
     if centred.shape[1] == 1:
         return np.asarray(centred[:, 0])
-    _, _, directions = np.linalg.svd(centred * np.sqrt(n)[:, None], full_matrices=False)
-    first: npt.NDArray[np.float64] = directions[0]
-    # Two outputs may have equal weights up to rounding, which differs between machines: the first one sets the sign.
-    sizes = np.abs(first)
-    sign = np.sign(first[np.argmax(sizes >= sizes.max() * (1 - _TIE))])
     # Rounded, so that levels with equal means are tied.
-    return np.asarray(np.round(sign * centred @ first, 12))
+    return np.asarray(np.round(centred @ first_axis(centred * np.sqrt(n)[:, None]), 12))
+
+
+def first_axis(rows: Floats) -> Floats:
+    """Return the first principal axis of rows (not centred here), with a sign that rounding does not change."""
+    first: Floats = np.linalg.svd(rows, full_matrices=False)[2][0]
+    # Two entries may be equal up to rounding, which differs between machines: the first one is made positive.
+    sizes = np.abs(first)
+    return np.asarray(first * np.sign(first[np.argmax(sizes >= sizes.max() * (1 - _TIE))]))
 
 
 @dataclass(frozen=True)
@@ -179,10 +181,8 @@ class Design:
     def of(cls, table: Table) -> tuple[Design, Floats]:
         """Return the design of training rows, and their design matrix."""
         encoded: list[tuple[DesignColumn, Floats]] = []
-        for column, at in zip(table.columns, table.positions(), strict=True):
-            encoded += (
-                _nominal(column, table.codes[:, at]) if column.is_nominal else _numeric(column, table.numbers[:, at])
-            )
+        for column in table:
+            encoded += (_nominal if column.info.is_nominal else _numeric)(column.info, column.values)
         design = cls(table.columns, tuple(part for part, _ in encoded))
         matrix = np.empty((len(encoded), table.n_rows))
         for line, (part, raw) in zip(matrix, encoded, strict=True):
@@ -220,18 +220,14 @@ class Design:
 
     def numbers(self, table: Table, part: DesignColumn) -> Floats:
         """Return one design column of new rows, standardized as in training."""
-        place = table.names.index(part.column)
-        column, at = table.columns[place], table.positions()[place]
-        if column.is_nominal:
-            code = MISSING if part.missing else _code_of_level(column, part.level)
-            raw = (table.codes[:, at] == code).astype(np.float64)
+        series = table.series(part.column)
+        if part.missing:
+            is_missing = series.values == MISSING if series.info.is_nominal else np.isnan(series.values)
+            raw = is_missing.astype(np.float64)
+        elif series.info.is_nominal:
+            raw = (series.values == _code_of_level(series.info, part.level)).astype(np.float64)
         else:
-            values = table.numbers[:, at]
-            raw = (
-                np.isnan(values).astype(np.float64)
-                if part.missing
-                else np.where(np.isfinite(values), values, part.mean)
-            )
+            raw = np.where(np.isfinite(series.values), series.values, part.mean)
         standardized = np.asarray((raw - part.mean) / part.scale)
         if not part.is_value or self.clip == np.inf:
             return standardized
@@ -267,14 +263,10 @@ def _code_of_level(column: ColumnInfo, level: str | None) -> int:
 
 def is_extreme(values: Floats) -> bool:
     """Return whether numbers are so large, or so close together, that sums of their products over- or underflow."""
-    if not len(values):
+    known = values[np.isfinite(values)]
+    if not len(known):
         return False
-    low, high = float(values.min()), float(values.max())
-    if not np.isfinite(high - low):  # some are missing, or infinite
-        known = values[np.isfinite(values)]
-        if not len(known):
-            return False
-        low, high = float(known.min()), float(known.max())
+    low, high = float(known.min()), float(known.max())
     return max(abs(low), abs(high)) > _LARGEST or 0 < high - low < 1 / _LARGEST
 
 
@@ -366,12 +358,8 @@ class PointEncoding:
 
 def columns_with_missing(tables: Sequence[Table]) -> frozenset[str]:
     """Return the numeric columns with missing values in any of the tables."""
-    incomplete: set[str] = set()
-    for table in tables:
-        names = [column.name for column in table.columns if not column.is_nominal]
-        missing = np.isnan(_known(table.numbers))
-        incomplete |= {name for at, name in enumerate(names) if missing[:, at].any()}
-    return frozenset(incomplete)
+    numeric = (column for table in tables for column in table if not column.info.is_nominal)
+    return frozenset(column.info.name for column in numeric if not np.isfinite(column.values).all())
 
 
 def _known(numbers: Floats) -> Floats:

@@ -88,8 +88,7 @@ def untyped_column(x: Any, argument: str) -> tuple[UntypedColumn, str | None]:
 def float_matrix(X: Any, argument: str) -> tuple[Floats | None, tuple[str, ...]]:
     """Return the array of a table without a copy if all columns are float64, else None; and the names."""
     if isinstance(X, np.ndarray):
-        X = unmasked(X)
-        _reject_other_than_two_dimensions(X, argument)
+        X = _two_dimensional(X, argument)
         return (X if X.dtype == np.float64 else None), names_and_rows(X)[0]
     pandas = sys.modules.get("pandas")
     if pandas is not None and isinstance(X, pandas.DataFrame) and set(X.dtypes.tolist()) == {np.dtype(np.float64)}:
@@ -102,25 +101,29 @@ def float_matrix(X: Any, argument: str) -> tuple[Floats | None, tuple[str, ...]]
 def untyped_columns(X: Any, argument: str, only: Sequence[str] | None = None) -> dict[str, UntypedColumn]:
     """Return the columns of a table by name; those of `only` that exist, if given."""
     if isinstance(X, np.ndarray):
-        X = unmasked(X)
-        _reject_other_than_two_dimensions(X, argument)
+        X = _two_dimensional(X, argument)
         return {name: _of_array(X[:, place], name, argument) for place, name in _wanted(X, only)}
     pandas = sys.modules.get("pandas")
     if pandas is not None and isinstance(X, pandas.DataFrame):
         _reject_duplicates(names_and_rows(X)[0], argument)
         return {name: _of_pandas(X.iloc[:, place], pandas, name, argument) for place, name in _wanted(X, only)}
-    import narwhals as nw
-
     # Before narwhals, which has its own message for duplicates.
     _reject_duplicates([str(name) for name in getattr(X, "column_names", ())], argument)
+    frame = narwhals_frame(X, argument)
+    return {name: _of_series(frame[:, place], name, argument) for place, name in _wanted(frame, only)}
+
+
+def narwhals_frame(X: Any, argument: str) -> Any:
+    """Return a table in memory of any library that narwhals knows, as a frame of narwhals."""
+    import narwhals as nw
+
     try:
-        frame = nw.from_native(X, eager_only=True)
+        return nw.from_native(X, eager_only=True)
     except TypeError:
         raise InputError(
             f"{argument} must be a pandas or polars frame, a pyarrow table or a 2-d array; got {type(X).__name__}."
             f"{_how_to_read(X)}"
         ) from None
-    return {name: _of_series(frame[:, place], name, argument) for place, name in _wanted(frame, only)}
 
 
 def _wanted(X: Any, only: Sequence[str] | None) -> list[tuple[int, str]]:
@@ -186,11 +189,9 @@ def _of_series(series: Any, name: str, argument: str) -> UntypedColumn:
         moments = _of_moments(np.asarray(series.to_numpy()), is_date=dtype != nw.Duration)
         return replace(moments, zone=getattr(dtype, "time_zone", None))
     if dtype.is_numeric():
-        if not series.null_count():
-            return UntypedColumn(
-                "numeric", np.asarray(series.to_numpy(), dtype=np.float64), is_integer=dtype.is_integer()
-            )
-        return UntypedColumn("numeric", _floats(series.to_list(), name, argument), is_integer=dtype.is_integer())
+        values = _floats(series.to_list(), name, argument) if series.null_count() else series.to_numpy()
+        numbers = np.asarray(values, dtype=np.float64)
+        return UntypedColumn("numeric", numbers, is_integer=dtype.is_integer())
     if dtype == nw.Enum or dtype == nw.Categorical:
         ordered = dtype == nw.Enum or bool(getattr(getattr(series.to_native(), "type", None), "ordered", False))
         return _of_labels(series.to_list(), _declared_levels(series), ordered, name, argument)
@@ -325,9 +326,10 @@ def is_missing(value: Any) -> bool:
         return False
 
 
-def _reject_other_than_two_dimensions(X: npt.NDArray[Any], argument: str) -> None:
+def _two_dimensional(X: npt.NDArray[Any], argument: str) -> npt.NDArray[Any]:
     if X.ndim != 2:
         raise InputError(f"{argument} must have two dimensions; got an array of shape {X.shape}.")
+    return unmasked(X)
 
 
 def _reject_duplicates(names: Sequence[str], argument: str) -> None:

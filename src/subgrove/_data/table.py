@@ -21,25 +21,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._core.kinds import KINDS, Codes, Floats, Kind
+from subgrove._core.kinds import KINDS
+from subgrove._core.kinds import Codes as Codes
+from subgrove._core.kinds import Floats as Floats
+from subgrove._core.kinds import Kind as Kind
 from subgrove._core.text import quote
-from subgrove._data.columns import ColumnInfo, check_numbers, reject_unusable, typed, values_like
-from subgrove._data.from_containers import UntypedColumn, float_matrix, names_and_rows, untyped_column, untyped_columns
+from subgrove._data.columns import ColumnInfo as ColumnInfo
+from subgrove._data.columns import check_numbers, reject_unusable, typed, values_like
+from subgrove._data.from_containers import float_matrix, names_and_rows, untyped_column, untyped_columns
 from subgrove.exceptions import InputError, LengthError, ParameterError
-
-__all__ = [
-    "Codes",
-    "ColumnInfo",
-    "Floats",
-    "Kind",
-    "Table",
-    "TypedColumn",
-    "read_like",
-    "read_once",
-    "read_series",
-    "read_table",
-    "read_weights",
-]
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,14 +75,11 @@ class Table:
     def _positions(self) -> tuple[int, ...]:
         if self.places is not None:
             return self.places
-        places, numbers, codes = [], 0, 0
+        places, counts = [], {"codes": 0, "numbers": 0}
         for column in self.columns:
-            if column.is_nominal:
-                places.append(codes)
-                codes += 1
-            else:
-                places.append(numbers)
-                numbers += 1
+            where = "codes" if column.is_nominal else "numbers"
+            places.append(counts[where])
+            counts[where] += 1
         return tuple(places)
 
     def rows(self, rows: npt.NDArray[np.intp]) -> Table:
@@ -109,6 +96,10 @@ class Table:
         columns, places = tuple(column for column, _ in others), tuple(at for _, at in others)
         unseen = {name: levels for name, levels in self.unseen.items() if name not in names}
         return Table(columns, self.numbers, self.codes, unseen, places)
+
+    def __iter__(self) -> Iterator[TypedColumn]:
+        for info, at in zip(self.columns, self.positions(), strict=True):
+            yield TypedColumn(info, (self.codes if info.is_nominal else self.numbers)[:, at])
 
     def values(self, name: str) -> npt.NDArray[Any]:
         """Return the values of a column: numbers, or codes if it is nominal."""
@@ -138,14 +129,9 @@ class TypedColumn:
 class _Reads:
     """Containers that are read once, by their identity, and the tables that were read from them."""
 
-    containers: dict[int, Any]  # holds the containers, so that no other object gets their identity
-    tables: dict[int, Table] = field(default_factory=dict)
-    like: dict[tuple[int, tuple[ColumnInfo, ...]], Table] = field(default_factory=dict)
-
-    def of(self, X: Any) -> list[Table]:
-        """Return the tables that were read from a container."""
-        own = self.tables.get(id(X))
-        return [*([] if own is None else [own]), *(table for key, table in self.like.items() if key[0] == id(X))]
+    containers: dict[int, Any] = field(default_factory=dict)  # so that no other object gets their identity
+    tables: dict[int, Table] = field(default_factory=dict)  # with their own kinds and levels
+    like: dict[int, list[Table]] = field(default_factory=dict)  # with those of training
 
 
 _reads: ContextVar[_Reads | None] = ContextVar("subgrove_reads", default=None)
@@ -158,11 +144,9 @@ def read_once(*containers: Any, table: Table | None = None) -> Iterator[None]:
     `table` is the first of them, if it has been read already. What an outer context has read is not read again, and
     what is read of its containers remains known to it.
     """
-    reads, outer = _Reads({id(container): container for container in containers}), _reads.get()
-    if outer is not None:
-        reads.containers.update(outer.containers)
-        reads.tables.update(outer.tables)
-        reads.like.update(outer.like)
+    reads = _reads.get() or _Reads()
+    added = {id(container): container for container in containers if id(container) not in reads.containers}
+    reads.containers.update(added)
     if table is not None:
         reads.tables[id(containers[0])] = table
     token = _reads.set(reads)
@@ -170,9 +154,9 @@ def read_once(*containers: Any, table: Table | None = None) -> Iterator[None]:
         yield
     finally:
         _reads.reset(token)
-        if outer is not None:
-            outer.tables.update((own, read) for own, read in reads.tables.items() if own in outer.containers)
-            outer.like.update((key, read) for key, read in reads.like.items() if key[0] in outer.containers)
+        for known in (reads.containers, reads.tables, reads.like):
+            for own in added:
+                known.pop(own, None)
 
 
 def read_table(X: Any, *, kinds: Mapping[str, Kind] | None = None, argument: str = "X", lenient: bool = False) -> Table:
@@ -187,8 +171,8 @@ def read_table(X: Any, *, kinds: Mapping[str, Kind] | None = None, argument: str
         table = reads.tables.get(id(X)) or _read_table(X, None, argument)
         reads.tables[id(X)] = table
     if not lenient:
-        for column, at in zip(table.columns, table.positions(), strict=True):
-            reject_unusable(column, (table.codes if column.is_nominal else table.numbers)[:, at], argument)
+        for column in table:
+            reject_unusable(column.info, column.values, argument)
     return table
 
 
@@ -199,7 +183,12 @@ def _read_table(X: Any, kinds: Mapping[str, Kind] | None, argument: str) -> Tabl
         return _from_matrix(matrix, names, argument)
     columns = untyped_columns(X, argument)
     _reject_empty(names_and_rows(X)[1], len(columns), argument)
-    return _assemble(columns, _checked_kinds(kinds, argument), argument)
+    wanted = _checked_kinds(kinds, argument)
+    unknown = [name for name in wanted if name not in columns]
+    if unknown:
+        raise ParameterError(f"kinds names {quote(unknown)}, but {argument} has the columns {quote(columns)}.")
+    read = [typed(column, name, wanted.get(name), argument) for name, column in columns.items()]
+    return stack_columns(read, len(read[0][1]))
 
 
 def read_like(X: Any, columns: Sequence[ColumnInfo], *, argument: str = "X") -> Table:
@@ -208,12 +197,13 @@ def read_like(X: Any, columns: Sequence[ColumnInfo], *, argument: str = "X") -> 
     if reads is None or id(X) not in reads.containers:
         return _read_like(X, columns, argument)
     wanted = tuple(columns)
-    for known in reads.of(X):
+    own, like = reads.tables.get(id(X)), reads.like.setdefault(id(X), [])
+    for known in like if own is None else [own, *like]:
         part = known.without([column.name for column in known.columns if column not in wanted])
         if part.columns == wanted:
             return part
-    reads.like[id(X), wanted] = table = _read_like(X, columns, argument)
-    return table
+    like.append(_read_like(X, columns, argument))
+    return like[-1]
 
 
 def _read_like(X: Any, columns: Sequence[ColumnInfo], argument: str) -> Table:
@@ -232,7 +222,7 @@ def _read_like(X: Any, columns: Sequence[ColumnInfo], argument: str) -> Table:
         )
     read = [(column, *values_like(untyped[column.name], column, argument)) for column in columns]
     unseen = {column.name: new_levels for column, _, new_levels in read if new_levels}
-    return _stacked([(column, values) for column, values, _ in read], n_rows, unseen)
+    return stack_columns([(column, values) for column, values, _ in read], n_rows, unseen)
 
 
 def read_series(x: Any, *, n_rows: int | None = None, kind: Kind | None = None, argument: str = "x") -> TypedColumn:
@@ -274,26 +264,12 @@ def read_weights(weights: Any, n_rows: int, of: str = "X") -> Floats | None:
 
 
 def _from_matrix(matrix: Floats, names: tuple[str, ...], argument: str) -> Table:
-    columns = tuple(ColumnInfo(name, "numeric") for name in names)
     # A finite sum proves that a column has no missing or infinite values, without a temporary array.
     with np.errstate(over="ignore", invalid="ignore"):
         doubtful = np.flatnonzero(~np.isfinite(matrix.sum(axis=0)))
-    if doubtful.size:
-        checked = list(columns)
-        for index in doubtful:
-            missing = check_numbers(matrix[:, index], names[index], argument)
-            checked[index] = ColumnInfo(names[index], "numeric", has_missing=missing)
-        columns = tuple(checked)
+    has_missing = {names[at]: check_numbers(matrix[:, at], names[at], argument) for at in doubtful}
+    columns = tuple(ColumnInfo(name, "numeric", has_missing=has_missing.get(name, False)) for name in names)
     return Table(columns, matrix, np.empty((matrix.shape[0], 0), dtype=np.int32))
-
-
-def _assemble(columns: dict[str, UntypedColumn], kinds: Mapping[str, Kind], argument: str) -> Table:
-    n_rows = len(next(iter(columns.values())))
-    unknown = [name for name in kinds if name not in columns]
-    if unknown:
-        raise ParameterError(f"kinds names {quote(unknown)}, but {argument} has the columns {quote(columns)}.")
-    read = [typed(column, name, kinds.get(name), argument) for name, column in columns.items()]
-    return _stacked(read, n_rows, {})
 
 
 def _checked_kinds(kinds: Mapping[str, Kind] | None, argument: str) -> Mapping[str, Kind]:
@@ -311,13 +287,15 @@ def _reject_empty(n_rows: int, n_columns: int, argument: str) -> None:
         raise InputError(f"{argument} has {n_rows} rows and {n_columns} columns; at least one of each is needed.")
 
 
-def _stacked(
-    columns: Sequence[tuple[ColumnInfo, npt.NDArray[Any]]], n_rows: int, unseen: Mapping[str, tuple[str, ...]]
+def stack_columns(
+    columns: Sequence[tuple[ColumnInfo, npt.NDArray[Any]]],
+    n_rows: int,
+    unseen: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Table:
-    """Return a table of these columns."""
+    """Return a table of these columns; a copy, in which each column is contiguous in memory."""
     numbers = _matrix([values for info, values in columns if not info.is_nominal], n_rows, np.float64)
     codes = _matrix([values for info, values in columns if info.is_nominal], n_rows, np.int32)
-    return Table(tuple(info for info, _ in columns), numbers, codes, unseen)
+    return Table(tuple(info for info, _ in columns), numbers, codes, unseen or {})
 
 
 def _matrix(columns: list[npt.NDArray[Any]], n_rows: int, dtype: Any) -> npt.NDArray[Any]:
@@ -340,9 +318,9 @@ def fingerprint(table: Table) -> str:
     """
     digest = sha256()  # computed in hardware on most processors
     digest.update(_text(str(table.n_rows)))
-    for column, at in zip(table.columns, table.positions(), strict=True):
-        levels, values = _levels_and_values(column, (table.codes if column.is_nominal else table.numbers)[:, at])
-        for part in (column.name, column.kind, str(len(levels)), *levels):
+    for column in table:
+        levels, values = _levels_and_values(column.info, column.values)
+        for part in (column.info.name, column.info.kind, str(len(levels)), *levels):
             digest.update(_text(part))
         digest.update(values.data)
     return digest.hexdigest()[:_DIGITS]

@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from subgrove._core.kinds import Rows
 from subgrove._data.columns import ColumnInfo
-from subgrove._data.from_containers import is_missing, names_and_rows, unmasked
-from subgrove.exceptions import ColumnError, InputError
+from subgrove._data.from_containers import is_missing, names_and_rows, narwhals_frame, unmasked
+from subgrove.exceptions import ColumnError
 
 Backend = str  # container of the tables of a result: "pandas", "polars", "pyarrow"
 
@@ -167,12 +167,7 @@ class NarwhalsContainer:
         import narwhals as nw
 
         self.nw = nw
-        try:
-            self.frame = nw.from_native(X, eager_only=True)
-        except TypeError:
-            raise InputError(
-                f"X must be a pandas or polars frame, a pyarrow table or a 2-d array; got {type(X).__name__}."
-            ) from None
+        self.frame = narwhals_frame(X, "X")
 
     def column(self, place: int) -> Any:
         return self.frame[:, place]
@@ -262,18 +257,14 @@ def without_columns(X: Any, names: Sequence[str]) -> Any:
         return X[:, others]
     if hasattr(X, "iloc"):
         return X.iloc[:, others]
-    import narwhals as nw
-
-    return nw.from_native(X, eager_only=True)[:, others].to_native()
+    return narwhals_frame(X, "X")[:, others].to_native()
 
 
 def backend_of(X: Any) -> Backend:
     """Return the container of the tables of a result: that of X, or pandas for arrays."""
     if isinstance(X, np.ndarray) or "pandas" in type(X).__module__:
         return "pandas"
-    import narwhals as nw
-
-    return str(nw.from_native(X, eager_only=True).implementation.value)
+    return str(narwhals_frame(X, "X").implementation.value)
 
 
 def make_table(backend: Any, columns: Mapping[str, Any], index: Any = None) -> Any:

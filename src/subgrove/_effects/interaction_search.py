@@ -25,7 +25,7 @@ import numpy.typing as npt
 from subgrove._core.kinds import MISSING, Floats, Rows
 from subgrove._data.columns import ColumnInfo
 from subgrove._effects.curves import Curve
-from subgrove.trees.splits import Side, Split, assign_unseen_values, goes_left
+from subgrove.trees.nodes import Side, Split, assign_unseen_values, goes_left
 
 MAX_PERMUTATIONS = 999
 _BATCH_SIZE = 1 << 19  # numbers of permuted curves that are processed at once

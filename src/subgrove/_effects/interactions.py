@@ -35,8 +35,7 @@ from subgrove._effects.interaction_search import (
 from subgrove._effects.result import DEPENDENCE, INTERACTION, NONE, ExplainedSplit, Heterogeneity
 from subgrove._subgroups import Partition
 from subgrove.trees import Node, Tree
-from subgrove.trees.nodes import renumber
-from subgrove.trees.splits import rule_text
+from subgrove.trees.nodes import renumber, rule_text
 from subgrove.trees.training import select_columns
 
 DEPTH = 2  # largest number of interaction splits above a group, for interactions=True

@@ -17,9 +17,8 @@ from subgrove._effects.grid import GridAxis, has_levels
 from subgrove._effects.predict import GridBlock
 from subgrove._subgroups import Partition
 from subgrove.trees import Tree
-from subgrove.trees.nodes import Node
-from subgrove.trees.splits import ALL_ROWS
-from subgrove.trees.training import Support
+from subgrove.trees.nodes import ALL_ROWS, Node
+from subgrove.trees.target_scores import Support
 from subgrove.trees.transformation import FittedTransformation
 
 BOX = ("low", "whisker_low", "q1", "median", "q3", "whisker_high", "high")

@@ -3,7 +3,7 @@
  * That is a matrix product of the scores with rows that would have to be gathered first, column by column. Here each
  * number is read from the table when it is multiplied, so nothing is copied, and the sums of a column are formed in the
  * same order whatever other columns there are: a tree is the same, to the last digit, if it grows alone or with others.
- * `trees/column_sums.py` has the same in NumPy, which is the reference and the fallback.
+ * `trees/column_tests.py` has the same in NumPy, which is the reference and the fallback.
  */
 
 #include "buffers.h"

@@ -54,14 +54,14 @@ def subgroup_variance(score: FeatureResult, weights: Floats | None) -> Floats:
 def overall_skewness(score: FeatureResult, at: int, weights: Floats | None) -> SkewnessCorrection:
     """Return the skewness correction of the overall estimate of a loss."""
     if score.moments is not None:
-        return skewness_of_rows(score.moments.line(at).together().row(0)).of(0)
+        return skewness_of_rows(score.moments[at : at + 1].together()[0]).of(0)
     return skewness_correction(score.influence[at : at + 1].astype(np.float64), weights).of(0)
 
 
 def subgroup_skewness(score: FeatureResult, at: int, weights: Floats | None) -> SkewnessCorrection:
     """Return the same for each subgroup; there is no correction for those without rows."""
     if score.moments is not None:
-        return skewness_of_rows(score.moments.row(at))
+        return skewness_of_rows(score.moments[at])
     values = score.influence[at : at + 1].astype(np.float64)
     corrections = [SkewnessCorrection(np.zeros(1), np.full(1, np.inf)) for _ in score.rules]
     for k in range(len(score.rules)):

@@ -162,7 +162,7 @@ class FeatureResult:
             self,
             rows=self.rows[own],
             influence=self.influence[own],
-            moments=None if self.moments is None else self.moments.line(at),
+            moments=None if self.moments is None else self.moments[at : at + 1],
             repeats=self.repeats[own],
             overall=self.overall[own],
             excess=self.excess[own],

@@ -34,8 +34,8 @@ from subgrove._core.html_views import html_of
 from subgrove._core.kinds import Floats, Rows
 from subgrove._data.table import TypedColumn
 from subgrove.trees import Tree
-from subgrove.trees.candidates import ascending
-from subgrove.trees.training import BaseTree, Training
+from subgrove.trees.inference_trees import BaseTree
+from subgrove.trees.training import Training, ascending
 
 if TYPE_CHECKING:
     import pandas as pd

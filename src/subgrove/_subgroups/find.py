@@ -17,8 +17,7 @@ from subgrove._subgroups.depth import AUTO_MAX_DEPTH
 from subgrove._subgroups.partition import Partition, TreeSettings, grow_on_shared_columns
 from subgrove._subgroups.subgroups import Subgroups
 from subgrove.exceptions import ColumnError, ParameterError, SubgroveError, SubgroveWarning
-from subgrove.trees.candidates import SortedTable
-from subgrove.trees.training import select_columns
+from subgrove.trees.training import SortedTable, select_columns
 
 AUTO = "auto"
 
@@ -134,9 +133,9 @@ def grow_all_trees(
     settings.reject_groups(groups)
     reject_another_index(X, sample_weight=sample_weight)
     weights = read_weights(sample_weight, table.n_rows)
-    columns = SortedTable.of(select_columns(table, allowed), shared=settings.tree == "transformation")
+    columns = SortedTable.of(select_columns(table, allowed), shared=True)
     if len(groups) > 1 and effective_jobs(n_jobs) > 1:
-        columns = columns.filled(settings.tree)  # once here instead of in every process
+        columns = columns.filled()  # once here instead of in every process
     task = partial(_partition, columns, table, weights, settings)
     with one_blas_thread():  # around all trees, since threads would reset it for one another
         partitions = tuple(parallel_map(task, groups, n_jobs))

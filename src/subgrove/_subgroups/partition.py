@@ -18,10 +18,10 @@ from subgrove._data.table import Floats, Table, TypedColumn, read_like
 from subgrove._subgroups.depth import DepthChoice, select_depth
 from subgrove.exceptions import FormatError, ParameterError
 from subgrove.trees import CartTree, ConditionalInferenceTree, JointTree, TransformationTree, Tree
-from subgrove.trees.candidates import SortedTable
 from subgrove.trees.growth import StoppingRules
+from subgrove.trees.inference_trees import BaseTree
 from subgrove.trees.nodes import renumber
-from subgrove.trees.training import BaseTree, Training, has_three_values, training_rows
+from subgrove.trees.training import SortedTable, Training, has_three_values, training_rows
 
 
 @dataclass(frozen=True, repr=False)

@@ -25,8 +25,7 @@ from subgrove._data.table import Table
 from subgrove._subgroups.partition import Partition, TreeSettings, grow_on_shared_columns
 from subgrove._subgroups.stability_result import FeatureStability, RegrownTree, Stability
 from subgrove.trees import Node, Split, Tree
-from subgrove.trees.candidates import SortedTable
-from subgrove.trees.training import select_columns
+from subgrove.trees.training import SortedTable, select_columns
 
 _CHUNK = 10  # resamples per task
 _Task = tuple[int, range]  # position of the partition, numbers of the resamples
@@ -59,14 +58,11 @@ class TreeRows:
 
     def rows_of(self, node: Node) -> _Mask:
         """Return which rows pass through a node."""
-        below = [number for number, leaf in enumerate(self.tree.leaves) if self._is_below(leaf, node)]
+        later = self.tree.nodes[node.id :]
+        end = next((other.id for other in later if other.depth <= node.depth), np.inf)
+        # The nodes below a node follow it in pre-order.
+        below = [number for number, leaf in enumerate(self.tree.leaves) if node.id <= leaf.id < end]
         return np.isin(self.leaf, below)
-
-    def _is_below(self, leaf: Node, node: Node) -> bool:
-        at: Node = leaf
-        while at.id != node.id and at.parent is not None:
-            at = self.tree.nodes[at.parent - 1]
-        return at.id == node.id
 
 
 def regrow_trees(
@@ -150,13 +146,12 @@ def compare(original: TreeRows, other: TreeRows) -> RegrownTree:
 def _matching_split(rows: _Mask, depth: int, other: TreeRows) -> Split | None:
     """Return the split of the node of this depth with the largest overlap (Jaccard index) of rows."""
     best, largest = None, 0.0
-    for node in other.tree.nodes:
-        if node.depth == depth:
-            node_rows = other.rows_of(node)
-            overlap = float((rows & node_rows).sum() / max((rows | node_rows).sum(), 1))
-            if overlap > largest:
-                best, largest = node, overlap
-    return None if best is None else best.split
+    for node in (node for node in other.tree.nodes if node.depth == depth):
+        node_rows = other.rows_of(node)
+        overlap = float((rows & node_rows).sum() / max((rows | node_rows).sum(), 1))
+        if overlap > largest:
+            best, largest = node.split, overlap
+    return best
 
 
 def agreement(one: Rows, other: Rows) -> tuple[float, float]:

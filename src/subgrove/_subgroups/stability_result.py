@@ -15,7 +15,7 @@ from subgrove._core.text import count_of, lines_of
 from subgrove._data.columns import number_text
 from subgrove._subgroups.partition import Partition
 from subgrove.trees import Node, Split
-from subgrove.trees.splits import ALL_ROWS, level_text, rule_text
+from subgrove.trees.nodes import ALL_ROWS, level_text, rule_text
 
 if TYPE_CHECKING:
     import pandas as pd

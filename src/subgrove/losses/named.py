@@ -1,18 +1,70 @@
-"""The losses of this package, one function and one line of `LOSSES` each; losses by name, scorer or function."""
+"""What a loss is, and the losses of this package, one function and one line of `LOSSES` each; `get` finds a loss."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from subgrove.exceptions import InputError, ParameterError
-from subgrove.losses.base import Loss, ResponseMethod, SignedMetric, compares_probabilities, custom, from_metric
 
 Floats = npt.NDArray[np.float64]
+ResponseMethod = Literal["value", "probability", "label", "any"]
+_OF_PROBABILITIES = ("average_precision_score", "brier_score_loss", "d2_log_loss_score", "log_loss", "roc_auc_score")
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A loss function with what it needs from the model.
+
+    Attributes
+    ----------
+    name : str
+        Name in the tables of a result.
+    function : callable
+        Function of y and predictions, both arrays, that returns one number per row, or one number for all rows if not
+        `per_row`.
+    response_method : {"value", "probability", "label", "any"}
+        Kind of predictions: numbers, probabilities of all classes (y is then the index of the class), labels, or
+        whatever the model predicts.
+    per_row : bool
+        Whether it returns a number per row.
+    y_min, y_above : float, optional
+        Lower bound of y, inclusive and exclusive.
+
+    Examples
+    --------
+    >>> import subgrove as sg
+    >>> sg.losses.get("absolute_error")
+    <Loss absolute_error>
+    """
+
+    name: str
+    function: Callable[[npt.NDArray[Any], npt.NDArray[Any]], Any]
+    response_method: ResponseMethod = "value"
+    per_row: bool = True
+    y_min: float | None = None
+    y_above: float | None = None
+
+    def __repr__(self) -> str:
+        return f"<Loss {self.name}>"
+
+    def check_y(self, y: npt.NDArray[Any]) -> None:
+        """Raise an error if the loss is not defined for y.
+
+        Parameters
+        ----------
+        y : array
+            Target.
+        """
+        low, above = self.y_min, self.y_above
+        if low is not None and (y < low).any():
+            raise InputError(f"loss {self.name!r} needs y >= {low:g}; y has {y.min():g}. Choose another loss.")
+        if above is not None and (y <= above).any():
+            raise InputError(f"loss {self.name!r} needs y > {above:g}; y has {y.min():g}. Choose another loss.")
 
 
 def _row_mean(values: Floats) -> Floats:
@@ -211,8 +263,9 @@ def get(loss: str | Loss | Callable[..., Any]) -> Loss:
         return _from_scorer(loss, None)
     if callable(loss):
         if compares_probabilities(loss):
-            return from_metric(loss, greater_is_better=loss.__name__.endswith("_score"), response_method="probability")
-        return custom(loss)
+            metric = SignedMetric(loss, -1.0 if loss.__name__.endswith("_score") else 1.0, takes_probability=True)
+            return Loss(loss.__name__, metric, "probability", per_row=False)
+        return Loss(str(getattr(loss, "__name__", "loss")), loss, "any")
     raise ParameterError(
         f"loss must be a name, a Loss, a scikit-learn scorer or a function of (y, prediction); got "
         f"{type(loss).__name__}."
@@ -273,16 +326,35 @@ def _from_scorer(scorer: Any, name: str | None) -> Loss:
     own = _METRICS.get((getattr(metric, "__name__", ""), sign)) if is_sklearn and not options else None
     if own is not None:
         return LOSSES[own]
-    response_method = _predictions_of(scorer, metric)
+    response_method = _predictions_of(scorer)
     function = SignedMetric(metric, -sign, response_method == "probability", tuple(options.items()))
     return Loss(name or str(getattr(metric, "__name__", "score")), function, response_method, per_row=False)
 
 
-def _predictions_of(scorer: Any, metric: Any) -> ResponseMethod:
+def _predictions_of(scorer: Any) -> ResponseMethod:
     """Return the kind of predictions of a scorer; where it takes decision values or probabilities, probabilities."""
     if scorer._response_method != "predict":
         return "probability"
-    module = getattr(metric, "__module__", "")
-    if module == "sklearn.metrics._regression":
-        return "value"
-    return "label" if module == "sklearn.metrics._classification" else "any"
+    kinds: dict[str, ResponseMethod] = {"_regression": "value", "_classification": "label"}
+    return kinds.get(getattr(scorer._score_func, "__module__", "").removeprefix("sklearn.metrics."), "any")
+
+
+@dataclass(frozen=True)
+class SignedMetric:
+    """A metric with the sign of a loss."""
+
+    function: Callable[..., Any]
+    sign: float
+    takes_probability: bool
+    options: tuple[tuple[str, Any], ...] = ()  # keyword arguments of the function
+
+    def __call__(self, y: Any, prediction: Any) -> Any:
+        """Return the metric of all rows, lower is better."""
+        if self.takes_probability and prediction.shape[1] == 2:
+            prediction = prediction[:, 1]
+        return self.sign * np.asarray(self.function(y, prediction, **dict(self.options)), dtype=np.float64)
+
+
+def compares_probabilities(function: Any) -> bool:
+    """Return whether a function is a metric of scikit-learn that compares classes with their probabilities."""
+    return getattr(function, "__module__", "").startswith("sklearn.") and function.__name__ in _OF_PROBABILITIES

@@ -19,7 +19,7 @@ import numpy as np
 from subgrove._core.text import p_value_text
 from subgrove.plots._axis import AxisTicks, axis_of, level_room
 from subgrove.plots._figure import LINE, n_lines_of, one_line, round_to, text_width, widest, wrap, wrap_list
-from subgrove.trees.splits import Condition
+from subgrove.trees.nodes import Condition
 from subgrove.trees.tree import Tree, format_count
 
 OR_MISSING = "or missing"

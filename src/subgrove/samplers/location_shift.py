@@ -44,8 +44,7 @@ from subgrove.samplers.resampled_feature import (
     RowGroups,
 )
 from subgrove.samplers.scales import ValueScale
-from subgrove.trees.candidates import SortedTable
-from subgrove.trees.training import select_columns
+from subgrove.trees.training import SortedTable, select_columns
 
 MAX_ROWS = 20_000
 NO_LIMIT = 30  # maximum depth of a tree that is stopped by its tests

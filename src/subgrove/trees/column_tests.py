@@ -13,6 +13,7 @@ are whitened once, and a numeric column costs one row of a matrix product.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,15 +21,103 @@ import numpy.typing as npt
 
 from subgrove._data.table import Floats
 from subgrove._native import loader
-from subgrove.trees.candidates import Block, Candidates, NominalColumn, power_of_two
+from subgrove.trees.training import Block, Candidates, NominalColumn, power_of_two
 
 TOLERANCE = float(np.sqrt(np.finfo(np.float64).eps))  # relative to the largest eigenvalue
 _CONSTANT = 16 * np.finfo(np.float64).eps  # relative deviations that are due to rounding
 _CANCELLED = 1e-8  # share of the sum of squares below which the variance is computed in two passes
-_TIE = 1e-10
 _INDICATORS = 1 << 18  # size of an indicator matrix up to which a product is faster than counting
+_CHUNK = 8192  # rows gathered at a time in a large node
 _SMALLEST = 1e-290  # upper tail probability below which its logarithm is computed directly
-_ROUNDING = 1e-9  # relative rounding of a criterion: a p-value amplifies the rounding of its statistic
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnTest:
+    """Test of one candidate column in one node.
+
+    Attributes
+    ----------
+    column : str
+        Name of the column.
+    statistic : float
+        Quadratic test statistic.
+    df : int
+        Degrees of freedom.
+    p_value : float
+        P-value adjusted for the number of columns.
+    log_p_unadjusted : float
+        Logarithm of the unadjusted p-value.
+
+    Examples
+    --------
+    >>> import subgrove as sg
+    >>> X = sg.datasets.bike().X
+    >>> tree = sg.trees.TransformationTree(max_depth=1).fit(X.drop(columns="temp"), X["temp"])
+    >>> test = tree.nodes[0].tests["season"]
+    >>> test.column, test.df, test.p_value < 0.001
+    ('season', 18, True)
+    """
+
+    column: str
+    statistic: float
+    df: int
+    p_value: float
+    log_p_unadjusted: float
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ColumnTests(Mapping[str, ColumnTest]):
+    """Tests of all candidate columns in a node: a mapping from column name to `ColumnTest`.
+
+    Columns that are constant in the node are not tested and not counted in the adjustment.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        Names of the candidate columns.
+    statistic : float array
+        Quadratic test statistic; NaN if the column was not tested.
+    df : int array
+        Degrees of freedom; 0 if not tested.
+    log_p : float array
+        Logarithm of the unadjusted p-value.
+    log1m_p_adjusted : float array
+        log(1 - p) after the Sidak adjustment, by which columns are ranked.
+
+    Examples
+    --------
+    >>> import subgrove as sg
+    >>> X = sg.datasets.bike().X
+    >>> tree = sg.trees.TransformationTree(max_depth=1).fit(X.drop(columns="temp"), X["temp"])
+    >>> tests = tree.nodes[0].tests
+    >>> len(tests), min(tests, key=lambda name: tests[name].p_value)
+    (8, 'season')
+    """
+
+    columns: tuple[str, ...]
+    statistic: npt.NDArray[np.float64]
+    df: npt.NDArray[np.int64]
+    log_p: npt.NDArray[np.float64]
+    log1m_p_adjusted: npt.NDArray[np.float64]
+
+    @property
+    def p_value(self) -> npt.NDArray[np.float64]:
+        """P-values with the Sidak adjustment for the number of columns tested in the node."""
+        return np.asarray(np.where(self.df > 0, -np.expm1(self.log1m_p_adjusted), np.nan))
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.columns)
+
+    def __getitem__(self, column: str) -> ColumnTest:
+        if column not in self.columns:
+            raise KeyError(f"{column!r} is not among the candidate columns {', '.join(map(repr, self.columns))}")
+        at = self.columns.index(column)
+        return ColumnTest(
+            column, float(self.statistic[at]), int(self.df[at]), float(self.p_value[at]), float(self.log_p[at])
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,20 +213,6 @@ def test_columns(candidates: Candidates, block: Block, white: WhitenedScores) ->
     for result in (statistic, df, log_p, criterion):
         result.flags.writeable = False  # frozen nodes have views of them
     return BlockTests(statistic, df, log_p, criterion, sums, counts)
-
-
-def best_columns(criterion: Floats, statistic: Floats) -> npt.NDArray[np.intp]:
-    """Return the best column of each node; -1 if no column was tested.
-
-    Criteria closer than 1.5e-154 are ties, which are decided by the larger statistic (as in the reference, even if
-    degrees of freedom differ); so are criteria that differ by rounding only. Equal statistics go to the first column.
-    """
-    best = criterion.max(axis=1)
-    with np.errstate(invalid="ignore"):
-        tied = best[:, None] - criterion < np.maximum(1.5e-154, _ROUNDING * -best)[:, None]
-    among = np.where(tied, statistic, -1.0)
-    column = np.argmax(among >= among.max(axis=1)[:, None] * (1 - _TIE), axis=1)
-    return np.where(best == -np.inf, -1, column)
 
 
 def _test_complete(
@@ -250,26 +325,20 @@ def column_sums(candidates: Candidates, block: Block, stacked: Floats) -> tuple[
     sums : float array (nodes, lines, columns)
     squares : float array (nodes, columns)
     """
-    nodes, lines, m = stacked.shape
+    nodes, lines, _ = stacked.shape
     width = len(candidates.places)
     if loader.tree_sums is None or lines > loader.MAX_COEFFICIENTS + 1:
         return _column_sums_numpy(candidates, block, stacked)
     sums, squares = np.empty((nodes, lines, width)), np.empty((nodes, width))
-    scale, shift = candidates.scale, candidates.shift
-    if scale is not None or shift is not None:
-        scale = np.ones(width) if scale is None else scale
-        shift = np.zeros(width) if shift is None else shift
     loader.tree_sums.sums(
         candidates.shared.table.numbers,
         np.ascontiguousarray(block.rows, dtype=np.int64),
         np.ascontiguousarray(stacked),
         block.sizes.astype(np.float64),
         candidates.places,
-        scale,
-        shift,
-        nodes,
-        lines,
-        m,
+        candidates.scale,
+        candidates.shift,
+        *stacked.shape,
         width,
         sums,
         squares,
@@ -278,11 +347,16 @@ def column_sums(candidates: Candidates, block: Block, stacked: Floats) -> tuple[
 
 
 def _column_sums_numpy(candidates: Candidates, block: Block, stacked: Floats) -> tuple[Floats, Floats]:
-    nodes, lines, _ = stacked.shape
+    nodes, lines, m = stacked.shape
     width = len(candidates.places)
     sums, squares = np.zeros((nodes, lines, width)), np.zeros((nodes, width))
-    for part, numbers in candidates.number_chunks(block):
-        own = stacked[:, :, part]
+    for start in range(0, m, _CHUNK):
+        part = slice(start, start + _CHUNK)
+        by_column = candidates.shared.table.numbers.T[candidates.places[:, None, None], block.rows[:, part]]
+        numbers, own = by_column.transpose(1, 2, 0), stacked[:, :, part]
+        if candidates.scale is not None and candidates.shift is not None:
+            numbers *= candidates.scale
+            numbers -= candidates.shift
         sums += np.matmul(own, numbers)
         numbers *= numbers
         squares += np.matmul(own[:, -1:], numbers)[:, 0]

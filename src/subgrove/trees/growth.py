@@ -21,17 +21,18 @@ import numpy.typing as npt
 from subgrove._core.execution import one_blas_thread
 from subgrove._core.kinds import Rows
 from subgrove._core.validate import number_in, whole_number
-from subgrove._data.table import ColumnInfo, Floats
-from subgrove.trees.candidates import Block, Candidates
-from subgrove.trees.column_tests import BlockTests, WhitenedScores, best_columns, test_columns, whiten
-from subgrove.trees.nodes import ColumnTests, Node, renumber
-from subgrove.trees.split_points import SplitPoint, best_level_split, best_split_with_missing, best_splits
-from subgrove.trees.splits import Side, Split, assign_unseen_values, goes_left
-from subgrove.trees.target_scores import TargetScores
-from subgrove.trees.training import Histogram, Training
+from subgrove._data.table import Floats
+from subgrove.trees.column_tests import BlockTests, ColumnTests, WhitenedScores, test_columns, whiten
+from subgrove.trees.nodes import Node, Split, assign_unseen_values, goes_left, renumber
+from subgrove.trees.split_points import SplitPoint, best_column_splits, best_level_split, best_splits
+from subgrove.trees.target_scores import Histogram, TargetScores
+from subgrove.trees.training import Block, Candidates, Training
 
 MIN_SAMPLES_SPLIT = 20  # a node with fewer rows is neither fitted nor tested
 MIN_SHARE = 0.01  # minimum share of a node's rows in each child
+_FOUND = ("split", "stop", "tests", "p_value", "theta", "log_likelihood")  # attributes of drafts that nodes have
+_TIE = 1e-10
+_ROUNDING = 1e-9  # relative rounding of a criterion: a p-value amplifies the rounding of its statistic
 _PADDING = 4096  # rows of padding that cost less than another block
 _BLOCK_ROWS = 1 << 15  # rows in a block of several nodes
 
@@ -89,8 +90,6 @@ class _Grower:
     candidates: Candidates
     target: TargetScores
     rules: StoppingRules
-    names: tuple[str, ...]
-    positions: tuple[int, ...]
     drafts: list[_Draft] = field(default_factory=list)
 
     def grow(self) -> None:
@@ -165,9 +164,8 @@ class _Grower:
                     draft.theta = tuple(np.cumsum(scored.steps[k]).tolist())
                     draft.log_likelihood = float(scored.log_likelihood[k])
             if usable[k]:
-                draft.tests = ColumnTests(
-                    self.names, tests.statistic[k], tests.df[k], tests.log_p[k], tests.criterion[k]
-                )
+                own = (each[k] for each in (tests.statistic, tests.df, tests.log_p, tests.criterion))
+                draft.tests = ColumnTests(self.training.table.names, *own)
             else:
                 draft.stop = "not fitted" if scored.varies[k] else "constant"
         min_weight = np.maximum(float(self.rules.min_samples_leaf), np.ceil(MIN_SHARE * block.n))
@@ -178,7 +176,7 @@ class _Grower:
         nodes, tests, n = tested.nodes, tested.tests, tested.block.n
         threshold = np.log1p(-self.rules.alpha) if self.rules.alpha < 1 else -np.inf
         criterion = np.where(usable[:, None], tests.criterion, -np.inf)
-        best = best_columns(criterion, tests.statistic).tolist()
+        best = _best_columns(criterion, tests.statistic).tolist()
         selected: dict[int, int] = {}
         for k, node in enumerate(nodes):
             draft, column = self.drafts[node], best[k]
@@ -198,7 +196,7 @@ class _Grower:
             # No admissible split of the best column: the second best is tried, if it is significant too.
             for k, column in without_split.items():
                 criterion[k, column] = -np.inf
-            second = best_columns(criterion, tests.statistic).tolist()
+            second = _best_columns(criterion, tests.statistic).tolist()
             selected = {k: second[k] for k in without_split if second[k] >= 0 and criterion[k, second[k]] > threshold}
             self._split_nodes(tested, selected)
             for k in without_split:
@@ -207,11 +205,13 @@ class _Grower:
 
     def _split_nodes(self, tested: _TestedBlock, selected: dict[int, int]) -> dict[int, int]:
         """Split nodes on their selected columns; return those without an admissible split."""
-        points = self._split_points(tested, selected)
-        for k, point in points.items():
-            if point is not None:
+        without_split = {}
+        for k, point in self._split_points(tested, selected).items():
+            if point is None:
+                without_split[k] = selected[k]
+            else:
                 self._split(tested.nodes[k], selected[k], point, float(tested.tests.criterion[k, selected[k]]))
-        return {k: selected[k] for k, point in points.items() if point is None}
+        return without_split
 
     def _split_points(self, tested: _TestedBlock, selected: dict[int, int]) -> dict[int, SplitPoint | None]:
         """Return the best split point of each node in its selected column."""
@@ -225,9 +225,9 @@ class _Grower:
                 points[k] = best_level_split(tests.sums[column][k], tests.counts[column][k], n, least)
             elif column in partial:
                 size = int(block.sizes[k])
-                values = self.candidates.numeric_values(column)[block.rows[k, :size]]
-                weights = None if block.weights is None else block.weights[k, :size]
-                points[k] = best_split_with_missing(values, white.z[k, :, :size], weights, n, least)
+                values = self.candidates.numeric_values(column)[None, block.rows[k, :size]]
+                order, stacked = np.argsort(values), white.stacked[k, :, :size]
+                (points[k],) = best_column_splits(values, order, stacked, n, least)
             else:
                 complete.append(k)
         if complete:
@@ -250,9 +250,9 @@ class _Grower:
 
     def _split(self, node: int, column: int, point: SplitPoint, criterion: float) -> None:
         draft, table = self.drafts[node], self.training.table
-        info, at = table.columns[column], self.positions[column]
-        values = (table.codes if info.is_nominal else table.numbers)[:, at][draft.rows]
-        split = _as_split(point, info)
+        info = table.columns[column]
+        values = table.values(info.name)[draft.rows]
+        split = point.split(info)
         left = goes_left(split, info, values)
         rows = (draft.rows[left], draft.rows[~left])
         weights = self.training.weights
@@ -266,25 +266,23 @@ class _Grower:
         draft.rows = rows[0][:0]
 
 
-def _as_split(point: SplitPoint, column: ColumnInfo) -> Split:
-    """Return the split of a column at a split point."""
-    if not column.is_nominal:
-        return Split(column.name, column.kind, point.threshold, missing="left" if point.missing_left else "right")
-    left = set(point.left)
-    sides = tuple(
-        tuple(level for code, level in enumerate(column.levels) if (code in left) == is_left)
-        for is_left in (True, False)
-    )
-    # The code after the last level stands for missing values.
-    missing: Side = "left" if len(column.levels) in left else "right"
-    return Split(column.name, column.kind, levels=(sides[0], sides[1]), missing=missing)
+def _best_columns(criterion: Floats, statistic: Floats) -> npt.NDArray[np.intp]:
+    """Return the best column of each node; -1 if no column was tested.
+
+    Criteria closer than 1.5e-154 are ties, which are decided by the larger statistic (as in the reference, even if
+    degrees of freedom differ); so are criteria that differ by rounding only. Equal statistics go to the first column.
+    """
+    best = criterion.max(axis=1)
+    with np.errstate(invalid="ignore"):
+        tied = best[:, None] - criterion < np.maximum(1.5e-154, _ROUNDING * -best)[:, None]
+    among = np.where(tied, statistic, -1.0)
+    column = np.argmax(among >= among.max(axis=1)[:, None] * (1 - _TIE), axis=1)
+    return np.where(best == -np.inf, -1, column)
 
 
 def grow(training: Training, target: TargetScores, rules: StoppingRules) -> tuple[tuple[Node, ...], Histogram]:
     """Grow a tree by tests of the scores of the target; return its nodes, and the histogram that they count in."""
-    names = training.table.names
-    candidates = Candidates.of(training.table, training.columns)
-    grower = _Grower(training, candidates, target, rules, names, training.table.positions())
+    grower = _Grower(training, Candidates.of(training.table, training.columns), target, rules)
     with one_blas_thread():
         grower.grow()
     histogram = Histogram.of(training.target, training.values)
@@ -298,21 +296,10 @@ def _freeze(drafts: list[_Draft], histogram: Histogram, training: Training) -> t
         if draft.children is None:
             leaf[draft.rows] = index
     counts = histogram.node_counts(leaf, [draft.parent for draft in drafts], training.weights)
-    nodes = {
-        index + 1: Node(
-            id=index + 1,
-            parent=None if draft.parent is None else draft.parent + 1,
-            depth=draft.depth,
-            n=draft.n,
-            counts=counts[index],
-            children=None if draft.children is None else (draft.children[0] + 1, draft.children[1] + 1),
-            split=draft.split,
-            stop=draft.stop,
-            tests=draft.tests,
-            p_value=draft.p_value,
-            theta=draft.theta,
-            log_likelihood=draft.log_likelihood,
-        )
-        for index, draft in enumerate(drafts)
-    }
+    nodes = {}
+    for index, draft in enumerate(drafts):
+        parent = None if draft.parent is None else draft.parent + 1
+        children = None if draft.children is None else (draft.children[0] + 1, draft.children[1] + 1)
+        found = {name: getattr(draft, name) for name in _FOUND}
+        nodes[index + 1] = Node(index + 1, parent, draft.depth, draft.n, counts[index], children, **found)
     return renumber(nodes)

@@ -1,23 +1,105 @@
-"""Trees grown by hypothesis tests: transformation trees, conditional inference trees, joint trees of several features.
+"""Constructors of trees: their base classes, and the trees grown by hypothesis tests.
 
-All three test the scores of the target against every candidate column, and split the most significant column where
-the scores differ most. They differ in the scores (`target_scores`).
+Transformation trees, conditional inference trees and joint trees of several features test the scores of the target
+against every candidate column, and split the most significant column where the scores differ most. They differ in the
+scores (`target_scores`).
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
-from subgrove._core.validate import reject_another_index, whole_number
-from subgrove._data.table import Kind, read_table, read_weights
+import numpy as np
+
+from subgrove._core.kinds import Floats
+from subgrove._core.validate import ParamsMixin, public_names, reject_another_index, whole_number
+from subgrove._data.table import Kind, Table, TypedColumn, read_series, read_table, read_weights
 from subgrove.exceptions import InputError, LengthError
 from subgrove.trees.growth import StoppingRules, grow
-from subgrove.trees.target_scores import FixedScores, JointScores, checked_likelihood, transformation_scores
-from subgrove.trees.training import BaseTree, SingleTargetTree, Training, validate_training, varies
+from subgrove.trees.nodes import Node
+from subgrove.trees.target_scores import FixedScores, Histogram, JointScores, checked_likelihood, transformation_scores
+from subgrove.trees.training import Training, training_rows, varies
 from subgrove.trees.tree import Tree
 
 
+class BaseTree(ParamsMixin):
+    """Constructor of a tree: stores parameters, and grows a frozen `Tree` from training rows."""
+
+    _method: ClassVar[str]
+
+    @abstractmethod
+    def _grow(self, training: Training) -> Tree:
+        """Grow the tree on rows that allow it."""
+
+    @abstractmethod
+    def _validate(self) -> Any:
+        """Raise an error if a parameter is invalid; return the validated parameters."""
+
+    def _grow_or_stop(self, training: Training) -> Tree:
+        """Grow the tree; return a single leaf if no tree can grow on these rows."""
+        return self._grow(training) if training.stop is None else self._single_leaf(training, training.stop)
+
+    def _single_leaf(self, training: Training, stop: str) -> Tree:
+        """Return a tree with all rows in one leaf; `stop` is the reason."""
+        histogram = Histogram.of(training.target, training.values)
+        (counts,) = histogram.node_counts(np.zeros(training.n_rows, dtype=np.intp), [None], training.weights)
+        n = float(training.n_rows if training.weights is None else training.weights.sum())
+        # At depth 0 the depth limit is the reason, as in a grown tree; so pruning equals growing with less depth.
+        root = Node(1, None, 0, n, counts, stop=stop if self.plain_params()["max_depth"] else "depth")
+        return self._tree(training, (root,), histogram)
+
+    def _tree(self, training: Training, nodes: tuple[Node, ...], histogram: Histogram) -> Tree:
+        """Return the tree with these nodes."""
+        columns, parameters = training.table.columns, self.plain_params()
+        return Tree(self._method, training.target, columns, nodes, histogram.edges, parameters)
+
+    @classmethod
+    def _of_the_fitted(cls) -> frozenset[str]:
+        return public_names(Tree)
+
+
+class SingleTargetTree(BaseTree):
+    """Constructor of a tree with one target."""
+
+    def fit(
+        self,
+        X: Any,
+        x: Any,
+        sample_weight: Any = None,
+        *,
+        kinds: Mapping[str, Kind] | None = None,
+        x_kind: Kind | None = None,
+    ) -> Tree:
+        """Grow the tree of a feature on the other columns.
+
+        Parameters
+        ----------
+        X : pandas or polars frame, pyarrow table or 2-d array
+            Candidate columns, without the feature; missing values are allowed.
+        x : column or 1-d array
+            Feature to find subgroups for. Rows with a missing value of it are left out.
+        sample_weight : 1-d array, optional
+            Sample weights; an integer weight is equivalent to repeating the row.
+        kinds : mapping, optional
+            Column name -> "numeric", "ordered" or "nominal", to override the kind that the dtype implies.
+        x_kind : {"numeric", "ordered", "nominal"}, optional
+            Kind of x, to override the kind that its dtype implies.
+
+        Returns
+        -------
+        Tree
+        """
+        self._validate()  # before the data are read
+        table = read_table(X, kinds=kinds)
+        series = read_series(x, n_rows=table.n_rows, kind=x_kind)
+        reject_another_index(X, x=x, sample_weight=sample_weight)
+        return self._grow(validate_training(table, (series,), read_weights(sample_weight, table.n_rows)))
+
+
+@dataclass(eq=False, repr=False)
 class TransformationTree(SingleTargetTree):
     """Tree whose leaves differ in the distribution of a numeric target.
 
@@ -50,21 +132,13 @@ class TransformationTree(SingleTargetTree):
       [3] weather in {BAD} (n = 268) *
     """
 
-    _method = "transformation"
+    _method: ClassVar[str] = "transformation"
 
-    def __init__(
-        self,
-        max_depth: int = 30,
-        min_samples_leaf: int = 30,
-        alpha: float = 0.05,
-        order: int = 5,
-        likelihood: Literal["auto", "density", "interval"] = "auto",
-    ) -> None:
-        self.max_depth = max_depth
-        self.min_samples_leaf = min_samples_leaf
-        self.alpha = alpha
-        self.order = order
-        self.likelihood = likelihood
+    max_depth: int = 30
+    min_samples_leaf: int = 30
+    alpha: float = 0.05
+    order: int = 5
+    likelihood: Literal["auto", "density", "interval"] = "auto"
 
     def _grow(self, training: Training) -> Tree:
         rules, order, likelihood = self._validate()
@@ -81,6 +155,7 @@ class TransformationTree(SingleTargetTree):
         return rules, whole_number("order", self.order, least=1), checked_likelihood(self.likelihood)
 
 
+@dataclass(eq=False, repr=False)
 class ConditionalInferenceTree(SingleTargetTree):
     """Tree whose leaves differ in the frequencies of a nominal target, or the mean of an ordered or numeric one.
 
@@ -106,12 +181,11 @@ class ConditionalInferenceTree(SingleTargetTree):
     {2: 'temp <= 19', 3: 'temp > 19'}
     """
 
-    _method = "conditional_inference"
+    _method: ClassVar[str] = "conditional_inference"
 
-    def __init__(self, max_depth: int = 30, min_samples_leaf: int = 30, alpha: float = 0.05) -> None:
-        self.max_depth = max_depth
-        self.min_samples_leaf = min_samples_leaf
-        self.alpha = alpha
+    max_depth: int = 30
+    min_samples_leaf: int = 30
+    alpha: float = 0.05
 
     def _grow(self, training: Training) -> Tree:
         scores = FixedScores(training.target, training.values)
@@ -121,6 +195,7 @@ class ConditionalInferenceTree(SingleTargetTree):
         return StoppingRules.checked(self.max_depth, self.min_samples_leaf, self.alpha)
 
 
+@dataclass(eq=False, repr=False)
 class JointTree(BaseTree):
     """Tree whose leaves differ in the distribution of any of several features.
 
@@ -166,13 +241,12 @@ class JointTree(BaseTree):
         [7] weather in {BAD} (n = 52) *
     """
 
-    _method = "joint"
+    _method: ClassVar[str] = "joint"
 
-    def __init__(self, max_depth: int = 30, min_samples_leaf: int = 30, alpha: float = 0.05, order: int = 5) -> None:
-        self.max_depth = max_depth
-        self.min_samples_leaf = min_samples_leaf
-        self.alpha = alpha
-        self.order = order
+    max_depth: int = 30
+    min_samples_leaf: int = 30
+    alpha: float = 0.05
+    order: int = 5
 
     def fit(
         self,
@@ -221,3 +295,36 @@ class JointTree(BaseTree):
     def _validate(self) -> tuple[StoppingRules, int]:
         rules = StoppingRules.checked(self.max_depth, self.min_samples_leaf, self.alpha)
         return rules, whole_number("order", self.order, least=1)
+
+
+def validate_training(table: Table, members: tuple[TypedColumn, ...], weights: Floats | None) -> Training:
+    """Return the training rows; raise an error if no tree can grow on them."""
+    for member in members:
+        _reject_x_in_table(table, member)
+    training = training_rows(table, members, weights)
+    name = "x" if len(members) == 1 else "every x"
+    if training.stop == "few rows":
+        raise InputError(
+            f"{training.n_rows} row has a value of {name} and a positive weight; a tree needs at least 2 rows. "
+            f"Pass more rows."
+        )
+    if training.stop == "constant":
+        member = training.members[0]
+        value = member.values[0]
+        shown = f"every row has {member.info.levels[int(value)] if member.info.is_nominal else value}"
+        raise InputError(
+            f"{name} ({training.target.name!r}) is constant{f': {shown}' if len(members) == 1 else ''}. "
+            f"A constant feature has no subgroups; leave it out."
+        )
+    return training
+
+
+def _reject_x_in_table(table: Table, x: TypedColumn) -> None:
+    if x.info.name not in table.names:
+        return
+    column = table.series(x.info.name)
+    nominal = column.info.is_nominal
+    if column.info.kind == x.info.kind and np.array_equal(column.values, x.values, equal_nan=not nominal):
+        raise InputError(
+            f"X has a column {x.info.name!r} that equals x. A feature cannot define its own subgroups; leave it out."
+        )

@@ -23,7 +23,6 @@ LOG_2PI = float(np.log(2 * np.pi))
 # If every slope retains at least 0.4 of its value, the full Newton step increases the likelihood:
 # -log(1 + q) exceeds its second-order model by less than 0.77 q^2 / 2 for q >= -0.6.
 _MAX_SHRINKAGE = 0.6
-_CHUNK = 8192  # rows whose temporaries fit the processor's cache
 _NARROW = 1e-3  # width of an interval on the normal scale below which series replace differences
 
 
@@ -85,30 +84,20 @@ class Density(_Coordinates):
         """Return gradient and Hessian of the negative log-likelihood."""
         gradient = np.matmul(self.quadratic, point[:, :, None])[:, :, 0]
         hessian = self.quadratic.copy()
-        inverses = []
-        for part in _parts(self.slope.shape[2]):
-            slope = self.slope[:, :, part]
-            inverse = np.matmul(point[:, None, 1:], slope)
-            roots = None if self.roots is None else self.roots[:, None, part]
-            np.divide(1.0 if roots is None else roots, inverse, out=inverse)
-            scaled = slope * inverse
-            total = scaled.sum(axis=2) if roots is None else np.matmul(scaled, np.swapaxes(roots, 1, 2))[:, :, 0]
-            gradient[:, 1:] -= total
-            hessian[:, 1:, 1:] += np.matmul(scaled, np.swapaxes(scaled, 1, 2))
-            inverses.append(inverse)
-        self._inverse = inverses[0] if len(inverses) == 1 else np.concatenate(inverses, axis=2)
+        roots = 1.0 if self.roots is None else self.roots[:, None, :]
+        self._inverse = roots / np.matmul(point[:, None, 1:], self.slope)
+        scaled = self.slope * self._inverse
+        gradient[:, 1:] -= (
+            scaled.sum(axis=2) if self.roots is None else np.matmul(scaled, self.roots[:, :, None])[:, :, 0]
+        )
+        hessian[:, 1:, 1:] += np.matmul(scaled, np.swapaxes(scaled, 1, 2))
         return gradient, hessian
 
     def step_length(self, point: Floats, direction: Floats) -> Floats:
         """Return 1, or less if a slope would shrink by more than 0.6 of itself."""
         change = np.matmul(direction[:, None, 1:], self.slope)
-        change *= (
-            self._inverse
-            if self.roots is None
-            else np.divide(
-                self._inverse, self.roots[:, None, :], out=np.zeros_like(change), where=self.roots[:, None, :] > 0
-            )
-        )
+        roots = None if self.roots is None else self.roots[:, None, :]
+        change *= self._inverse if roots is None else _quotient(self._inverse, roots)
         shrinkage = -change.min(axis=2)[:, 0]
         return np.asarray(_MAX_SHRINKAGE / np.maximum(shrinkage, _MAX_SHRINKAGE))
 
@@ -125,20 +114,13 @@ class Density(_Coordinates):
         They overwrite the basis, so the object cannot be used afterwards.
         """
         scores = self.values
-        for part in _parts(scores.shape[2]):
-            h = np.matmul(point[:, None, 1:], self.centred[:, :, part])
-            inverse = np.matmul(point[:, None, 1:], self.slope[:, :, part])
-            if self.roots is None:
-                np.divide(1.0, inverse, out=inverse)
-            else:
-                roots = self.roots[:, None, part]
-                np.divide(roots, inverse, out=inverse)
-                np.divide(h, roots, out=h, where=roots > 0)
-            h += point[:, :1, None]
-            scores[:, :, part] *= -h
-            ratio = self.slope[:, :, part] * inverse
-            scores[:, 1:, part] += ratio
-            scores[:, :-1, part] -= ratio
+        h = np.matmul(point[:, None, 1:], self.centred)
+        slope = np.matmul(point[:, None, 1:], self.slope)
+        roots = None if self.roots is None else self.roots[:, None, :]
+        scores *= -((h if roots is None else _quotient(h, roots)) + point[:, :1, None])
+        ratio = self.slope * ((1.0 if roots is None else roots) / slope)
+        scores[:, 1:] += ratio
+        scores[:, :-1] -= ratio
         return scores
 
     def restart(self, gamma: Floats) -> Floats:
@@ -252,14 +234,10 @@ class Interval(_Coordinates):
             series = -(middle**2 + LOG_2PI) / 2 + np.log(width) + (middle**2 - 1) * width**2 / 24
         return np.asarray(np.where(self._first, near, np.where(narrow, series, log_p)))
 
+    @np.errstate(all="ignore")  # points without weight are set to 0 at the end
     def _terms(self, point: Floats) -> tuple[Floats, Floats, Floats, tuple[Floats, Floats, Floats]]:
         """Return log P of each point, its derivatives by middle and width, and second derivatives (mm, ww, mw)."""
-        with np.errstate(all="ignore"):  # points without weight are set to 0 below
-            return self._interval_terms(*self._intervals(point))
-
-    def _interval_terms(
-        self, middle: Floats, width: Floats
-    ) -> tuple[Floats, Floats, Floats, tuple[Floats, Floats, Floats]]:
+        middle, width = self._intervals(point)
         log_p = self._log_p(middle, width)
         low, high = middle - width / 2, middle + width / 2
         at_high = np.exp(-(high**2 + LOG_2PI) / 2 - log_p)
@@ -284,8 +262,7 @@ class Interval(_Coordinates):
                 np.where(narrow, -1 / d**2 + (m**2 - 1) / 12, second[1]),
                 np.where(narrow, m * d / 6, second[2]),
             )
-        has_weight = self._has_weight
-        keep = [np.where(has_weight, term, 0.0) for term in (log_p, *first, *second)]
+        keep = [np.where(self._has_weight, term, 0.0) for term in (log_p, *first, *second)]
         return keep[0], keep[1], keep[2], (keep[3], keep[4], keep[5])
 
     def _along(self, point: Floats, steps: Floats) -> Floats:
@@ -308,11 +285,9 @@ def _standardised(gamma: Floats, quadratic: Floats, n: Floats) -> Floats:
     return point
 
 
-def _parts(points: int) -> list[slice]:
-    """Return slices of the points that fit the cache."""
-    if points <= 2 * _CHUNK:
-        return [slice(None)]
-    return [slice(at, at + _CHUNK) for at in range(0, points, _CHUNK)]
+def _quotient(values: Floats, roots: Floats) -> Floats:
+    """Return the values divided by the square roots of weights; 0 where the weight is 0."""
+    return np.divide(values, roots, out=np.zeros_like(values), where=roots > 0)
 
 
 def bernstein(u: Floats, order: int) -> Floats:

@@ -1,106 +1,120 @@
-"""Nodes of a grown tree and the tests in them; pruning. Everything here is frozen."""
+"""Nodes of a grown tree: their splits, the rules that these define, and pruning. Everything here is frozen.
+
+The printed rule and the condition applied to rows are the same object, so they cannot differ.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from subgrove.trees.splits import Split
+from subgrove._data.columns import ColumnInfo, number_text
+from subgrove._data.table import Kind, Table
+from subgrove.trees.column_tests import ColumnTests
 
+Side = Literal["left", "right"]
+SIDES: tuple[Side, Side] = ("left", "right")
+ALL_ROWS = "all rows"
 ROUNDING = 1e-10  # relative difference of gains that may be rounding
 NO_GAIN = 1e-12  # relative reduction of the risk that may be rounding
 
 
 @dataclass(frozen=True, slots=True)
-class ColumnTest:
-    """Test of one candidate column in one node.
+class Split:
+    """Split of a node into two children.
 
     Attributes
     ----------
     column : str
-        Name of the column.
-    statistic : float
-        Quadratic test statistic.
-    df : int
-        Degrees of freedom.
-    p_value : float
-        P-value adjusted for the number of columns.
-    log_p_unadjusted : float
-        Logarithm of the unadjusted p-value.
+        Column that is split.
+    kind : {"numeric", "ordered", "nominal"}
+        Kind of the column.
+    threshold : float or None
+        Numeric: values up to it are below. Ordered: number of levels below. None for nominal columns, and if missing
+        values are separated from all others.
+    strict : bool
+        Whether a value equal to the threshold is above it (CART) instead of below.
+    below : {"left", "right"}
+        Child that receives the values below.
+    levels : pair of tuples of str
+        Nominal: levels of the left and of the right child; levels without training rows in the node are assigned to
+        the larger child.
+    missing : {"left", "right"}
+        Child that receives missing values.
+    larger : {"left", "right"}
+        Child with more training rows, which receives new levels.
 
     Examples
     --------
     >>> import subgrove as sg
     >>> X = sg.datasets.bike().X
     >>> tree = sg.trees.TransformationTree(max_depth=1).fit(X.drop(columns="temp"), X["temp"])
-    >>> test = tree.nodes[0].tests["season"]
-    >>> test.column, test.df, test.p_value < 0.001
-    ('season', 18, True)
+    >>> split = tree.nodes[0].split
+    >>> split.column, split.kind, split.levels
+    ('season', 'nominal', (('WINTER', 'SPRING', 'FALL'), ('SUMMER',)))
     """
 
     column: str
-    statistic: float
-    df: int
-    p_value: float
-    log_p_unadjusted: float
+    kind: Kind
+    threshold: float | None = None
+    strict: bool = False
+    below: Side = "left"
+    levels: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+    missing: Side = "left"
+    larger: Side = "left"
+
+    def condition(self, side: Side, column: ColumnInfo) -> Condition:
+        """Return the condition of the split on the rows of one side."""
+        missing = self.missing == side
+        if self.kind == "nominal":
+            levels = frozenset(self.levels[SIDES.index(side)])
+            return Condition(column, levels=levels, present=bool(levels), missing=missing)
+        if self.threshold is None:
+            return Condition(column, present=self.below == side, missing=missing)
+        if self.below == side:
+            return Condition(column, high=self.threshold, high_closed=not self.strict, missing=missing)
+        return Condition(column, low=self.threshold, low_closed=self.strict, missing=missing)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class ColumnTests(Mapping[str, ColumnTest]):
-    """Tests of all candidate columns in a node: a mapping from column name to `ColumnTest`.
+def goes_left(split: Split, column: ColumnInfo, values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Return which rows go to the left child; `values` are numbers, or codes if nominal."""
+    to_left = np.array([split.missing == "left", split.larger == "left"])
+    if split.kind == "nominal":
+        left = set(split.levels[0])
+        table = np.array([level in left for level in column.levels] + [to_left[1], to_left[0]])
+        return np.asarray(table[values])  # -1 is missing, -2 a new level
+    missing = np.isnan(values)
+    if split.threshold is None:
+        below = ~missing
+    else:
+        below = values < split.threshold if split.strict else values <= split.threshold
+    left_side = below if split.below == "left" else ~below
+    if missing.any():
+        left_side = np.where(missing, to_left[0], left_side)
+    if split.kind == "ordered":
+        left_side = np.where(np.isinf(values), to_left[1], left_side)
+    return np.asarray(left_side)
 
-    Columns that are constant in the node are not tested and not counted in the adjustment.
 
-    Attributes
-    ----------
-    columns : tuple of str
-        Names of the candidate columns.
-    statistic : float array
-        Quadratic test statistic; NaN if the column was not tested.
-    df : int array
-        Degrees of freedom; 0 if not tested.
-    log_p : float array
-        Logarithm of the unadjusted p-value.
-    log1m_p_adjusted : float array
-        log(1 - p) after the Sidak adjustment, by which columns are ranked.
+def assign_unseen_values(split: Split, column: ColumnInfo, values: npt.NDArray[Any], larger: Side) -> Split:
+    """Return a split that sends levels and missing values absent from the node to the larger child.
 
-    Examples
-    --------
-    >>> import subgrove as sg
-    >>> X = sg.datasets.bike().X
-    >>> tree = sg.trees.TransformationTree(max_depth=1).fit(X.drop(columns="temp"), X["temp"])
-    >>> tests = tree.nodes[0].tests
-    >>> len(tests), min(tests, key=lambda name: tests[name].p_value)
-    (8, 'season')
+    `values` are those of the node's training rows: numbers, or codes if nominal.
     """
-
-    columns: tuple[str, ...]
-    statistic: npt.NDArray[np.float64]
-    df: npt.NDArray[np.int64]
-    log_p: npt.NDArray[np.float64]
-    log1m_p_adjusted: npt.NDArray[np.float64]
-
-    @property
-    def p_value(self) -> npt.NDArray[np.float64]:
-        """P-values with the Sidak adjustment for the number of columns tested in the node."""
-        return np.asarray(np.where(self.df > 0, -np.expm1(self.log1m_p_adjusted), np.nan))
-
-    def __len__(self) -> int:
-        return len(self.columns)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.columns)
-
-    def __getitem__(self, column: str) -> ColumnTest:
-        if column not in self.columns:
-            raise KeyError(f"{column!r} is not among the candidate columns {', '.join(map(repr, self.columns))}")
-        at = self.columns.index(column)
-        return ColumnTest(
-            column, float(self.statistic[at]), int(self.df[at]), float(self.p_value[at]), float(self.log_p[at])
-        )
+    has_missing = bool((values < 0).any() if column.is_nominal else np.isnan(values).any())
+    split = replace(split, larger=larger, missing=split.missing if has_missing else larger)
+    if not column.is_nominal:
+        return split
+    present = {column.levels[code] for code in np.unique(values) if code >= 0}
+    left, right = (
+        tuple(level for level in column.levels if (level in group if level in present else side == larger))
+        for side, group in zip(SIDES, split.levels, strict=True)
+    )
+    return replace(split, levels=(left, right))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -177,14 +191,7 @@ class Node:
 
 def renumber(nodes: Mapping[int, Node]) -> tuple[Node, ...]:
     """Return the nodes reachable from the root (id 1), renumbered in pre-order."""
-    order: list[int] = []
-    stack = [1]
-    while stack:
-        id_ = stack.pop()
-        order.append(id_)
-        children = nodes[id_].children
-        if children is not None:
-            stack.extend(reversed(children))
+    order = _pre_order(nodes)
     new = {id_: index + 1 for index, id_ in enumerate(order)}
     renumbered = []
     for id_ in order:
@@ -225,7 +232,7 @@ def collapse(nodes: Mapping[int, Node], cp: float) -> dict[int, Node]:
             pruned[id_] = replace(node, children=None, split=None, stop="complexity")
         else:
             risk[id_], splits[id_] = below, n_splits
-    return _reachable(pruned)
+    return {id_: pruned[id_] for id_ in _pre_order(pruned)}
 
 
 def node_risk(node: Node) -> float:
@@ -233,10 +240,139 @@ def node_risk(node: Node) -> float:
     return 0.0 if node.risk is None else node.risk
 
 
-def _reachable(nodes: Mapping[int, Node]) -> dict[int, Node]:
-    reached: dict[int, Node] = {}
-    for id_ in sorted(nodes):
-        parent = nodes[id_].parent
-        if parent is None or (parent in reached and not reached[parent].is_leaf):
-            reached[id_] = nodes[id_]
-    return reached
+def _pre_order(nodes: Mapping[int, Node]) -> list[int]:
+    """Return the ids of the nodes that are reachable from the root, a left subtree before the right one."""
+    order: list[int] = []
+    stack = [1]
+    while stack:
+        order.append(stack.pop())
+        stack.extend(reversed(nodes[order[-1]].children or ()))
+    return order
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """Condition of a rule on one column.
+
+    Attributes
+    ----------
+    column : ColumnInfo
+        Name, kind and levels of the column.
+    low, high : float
+        Bounds of a numeric or ordered column (ordered: number of the level, from 1).
+    low_closed, high_closed : bool
+        Whether the bound is included.
+    levels : frozenset of str, or None
+        Allowed levels of a nominal column.
+    present : bool
+        Whether values that are not missing are allowed.
+    missing : bool
+        Whether missing values are allowed.
+    """
+
+    column: ColumnInfo
+    low: float = -np.inf
+    high: float = np.inf
+    low_closed: bool = False
+    high_closed: bool = True
+    levels: frozenset[str] | None = None
+    present: bool = True
+    missing: bool = True
+
+    def matches(self, table: Table) -> npt.NDArray[np.bool_]:
+        """Return which rows of a table satisfy the condition."""
+        values = table.values(self.column.name)
+        if self.column.is_nominal:
+            return self._matches_codes(values)
+        missing = np.isnan(values)
+        above = values >= self.low if self.low_closed else values > self.low
+        below = values <= self.high if self.high_closed else values < self.high
+        # Infinite: a new level of an ordered column, which no rule covers.
+        inside = above & below & self.present & ~np.isinf(values)
+        return np.asarray(np.where(missing, self.missing, inside))
+
+    def _matches_codes(self, codes: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
+        levels = self.levels or frozenset()
+        allowed = np.array([level in levels for level in self.column.levels] + [False, self.missing])
+        return np.asarray(allowed[codes])
+
+    def __str__(self) -> str:
+        name = self.column.name
+        allows_missing = self.missing and self.column.has_missing
+        if not self.present or (self.levels is not None and not self.levels):
+            return f"{name} is missing"
+        text = self._range_text() if self.levels is None else self._levels_text()
+        if text is None:
+            return ALL_ROWS if allows_missing or not self.column.has_missing else f"{name} is not missing"
+        return f"{text} or missing" if allows_missing else text
+
+    def _levels_text(self) -> str | None:
+        levels = self.levels or frozenset()
+        if len(levels) == len(self.column.levels):
+            return None
+        listed = ", ".join(level_text(level) for level in self.column.levels if level in levels)
+        return f"{self.column.name} in {{{listed}}}"
+
+    def _range_text(self) -> str | None:
+        name = self.column.name
+        low = None if np.isneginf(self.low) else self._value(self.low)
+        high = None if np.isposinf(self.high) else self._value(self.high)
+        less_low = "<=" if self.low_closed else "<"
+        less_high = "<=" if self.high_closed else "<"
+        if low is not None and high is not None:
+            return f"{low} {less_low} {name} {less_high} {high}"
+        if high is not None:
+            return f"{name} {less_high} {high}"
+        if low is not None:
+            return f"{name} {'>=' if self.low_closed else '>'} {low}"
+        return None
+
+    def _value(self, value: float) -> str:
+        if self.column.kind == "ordered":
+            return level_text(self.column.levels[int(value) - 1])
+        return number_text(value, self.column)
+
+
+def level_text(level: str) -> str:
+    """Return a level as printed in a rule: quoted if it would be ambiguous."""
+    plain = level == level.strip() and level not in ("", "missing", "or missing") and not set(level) & set("{},'\"\n\r")
+    return level if plain else repr(level)
+
+
+def merge(path: tuple[Condition, ...], condition: Condition) -> tuple[Condition, ...]:
+    """Add a condition to a path; conditions on the same column are intersected."""
+    name = condition.column.name
+    if all(earlier.column.name != name for earlier in path):
+        return (*path, condition)
+    return tuple(_intersect(earlier, condition) if earlier.column.name == name else earlier for earlier in path)
+
+
+def rule_text(conditions: tuple[Condition, ...]) -> str:
+    """Return the rule of a leaf in one line."""
+    texts = [text for text in map(str, conditions) if text != ALL_ROWS]
+    if len(texts) < 2:
+        return texts[0] if texts else ALL_ROWS
+    return " and ".join(f"({text})" if text.endswith(" or missing") else text for text in texts)
+
+
+def matches(conditions: tuple[Condition, ...], table: Table) -> npt.NDArray[np.bool_]:
+    """Return which rows of a table satisfy all conditions."""
+    result = np.ones(table.n_rows, dtype=np.bool_)
+    for condition in conditions:
+        result &= condition.matches(table)
+    return result
+
+
+def _intersect(one: Condition, other: Condition) -> Condition:
+    changes: dict[str, Any] = {"present": one.present and other.present, "missing": one.missing and other.missing}
+    if one.levels is not None or other.levels is not None:
+        everything = frozenset(one.column.levels)
+        levels = (everything if one.levels is None else one.levels) & (
+            everything if other.levels is None else other.levels
+        )
+        return replace(one, **changes, levels=levels)
+    if other.low > one.low or (other.low == one.low and not other.low_closed):
+        changes |= {"low": other.low, "low_closed": other.low_closed}
+    if other.high < one.high or (other.high == one.high and not other.high_closed):
+        changes |= {"high": other.high, "high_closed": other.high_closed}
+    return replace(one, **changes)

@@ -21,11 +21,12 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._core.kinds import Floats, Rows
+from subgrove._data.columns import ColumnInfo
+from subgrove._data.encode import first_axis
 from subgrove._native import loader
-from subgrove.trees.candidates import ascending
-from subgrove.trees.nodes import Node
-from subgrove.trees.splits import Split, goes_left
-from subgrove.trees.training import Histogram, Training
+from subgrove.trees.nodes import Node, Split, goes_left
+from subgrove.trees.target_scores import Histogram
+from subgrove.trees.training import Training, ascending
 from subgrove.trees.tree import Tree
 
 MAX_ENUMERATED = 12  # number of levels up to which all partitions are tried
@@ -41,7 +42,20 @@ class SplitPoint:
     statistic: float
     threshold: float | None = None
     left: tuple[int, ...] = ()
-    missing_left: bool | None = None
+    missing_left: bool = False
+
+    def split(self, column: ColumnInfo) -> Split:
+        """Return the split of a column at this point."""
+        if not column.is_nominal:
+            return Split(column.name, column.kind, self.threshold, missing="left" if self.missing_left else "right")
+        codes = range(len(column.levels) + 1)  # the code after the last level stands for missing values
+        left, right = (
+            tuple(column.levels[code] for code in codes[:-1] if (code in self.left) == is_left)
+            for is_left in (True, False)
+        )
+        return Split(
+            column.name, "nominal", levels=(left, right), missing="left" if codes[-1] in self.left else "right"
+        )
 
 
 def best_splits(
@@ -109,39 +123,43 @@ def _scan(order: Rows, values: Floats, stacked: Floats, n: Floats, least: Floats
     return best, np.where(best >= 0, at, -1).astype(np.float64)
 
 
-def best_split_with_missing(
-    values: Floats, z: Floats, weights: Floats | None, n: float, least: float
-) -> SplitPoint | None:
-    """Return the best split point of a node in a column with missing values.
+def best_column_splits(
+    values: Floats, order: npt.NDArray[Any], stacked: Floats, n: float, least: float
+) -> list[SplitPoint | None]:
+    """Return the best split point of one node in each of several columns.
 
     Missing values are tried on both sides of each split point, and alone against all others.
+
+    Parameters
+    ----------
+    values : float array (columns, m)
+        NaN where missing.
+    order : int array (columns, m)
+        Positions in ascending order of each column, missing values last.
+    stacked : float array (q + 1, m)
+        Whitened scores and, last, weights.
+    n, least : float
+        Weight of the node, and minimum weight of a child.
     """
-    row_weights = np.ones(len(values)) if weights is None else weights
+    n_columns, m = values.shape
     missing = np.isnan(values)
-    missing_sum, missing_weight = z[:, missing].sum(axis=1), float(row_weights[missing].sum())
-    order = np.argsort(values[~missing])
-    ordered = values[~missing][order]
-    running = np.cumsum(z[:, ~missing][:, order], axis=1)
-    left = np.cumsum(row_weights[~missing][order])
-    ends = np.append(ordered[:-1] < ordered[1:], True)
-    alone = np.zeros(len(ends), dtype=np.bool_)
-    alone[-1] = True
-    best: SplitPoint | None = None
-    for missing_left in (False, True):
-        d = running + missing_sum[:, None] if missing_left else running
-        weight = left + missing_weight if missing_left else left
-        allowed = ends & (weight >= least) & (n - weight >= least)
-        if missing_left:
-            allowed &= ~alone
-        if not allowed.any():
-            continue
-        with np.errstate(divide="ignore", invalid="ignore"):
-            statistic = np.where(allowed, (d**2).sum(axis=0) * (n - 1) / (weight * (n - weight)), -1.0)
-        top = float(statistic.max())
-        if best is None or top > best.statistic * (1 + _TIE):
-            at = int(np.argmax(statistic >= top * (1 - _TIE)))
-            best = SplitPoint(top, None if alone[at] else float(ordered[at]), missing_left=missing_left)
-    return best
+    n_missing = missing.sum(axis=1)
+    partial = np.flatnonzero(n_missing)
+    if partial.size:
+        # A column with missing values is searched twice: with these above all other values, and below them.
+        below = np.where(missing[partial], -np.inf, values[partial])
+        values = np.concatenate([np.where(missing, np.inf, values), below])
+        missing_first = (np.arange(m) - n_missing[partial, None]) % m
+        order = np.concatenate([order, np.take_along_axis(order[partial], missing_first, axis=1)])
+    scores = np.broadcast_to(stacked, (len(values), *stacked.shape))
+    points = best_splits(values, order, scores, *(np.full(len(values), each) for each in (m, n, least)))
+    for at, other in zip(partial, points[n_columns:], strict=True):
+        point, last = points[at], m - 1 - n_missing[at]
+        if point is not None and point.threshold == values[at, order[at, last]]:
+            points[at] = replace(point, threshold=None)  # the missing values alone
+        if other is not None and (point is None or other.statistic > point.statistic * (1 + _TIE)):
+            points[at] = replace(other, missing_left=True)
+    return points[:n_columns]
 
 
 def best_level_split(sums: Floats, counts: Floats, n: float, least: float) -> SplitPoint | None:
@@ -178,15 +196,8 @@ def order_of_levels(sums: Floats, weight: Floats) -> Rows:
     For a scalar mean, the best split is one of this order (Fisher 1958). For vectors it is close to the best
     (Coppersmith, Hong and Hosking 1999).
     """
-    means = sums / weight
-    if len(means) == 1:
-        key = means[0]
-    else:
-        _, _, directions = np.linalg.svd((means * np.sqrt(weight)).T, full_matrices=False)
-        leading = directions[0]
-        # The sign of an axis is arbitrary: its largest entry is made positive.
-        largest = np.argmax(np.abs(leading) >= np.abs(leading).max() * (1 - _TIE))
-        key = np.sign(leading[largest]) * (leading @ means)
+    means: Floats = sums / weight
+    key = means[0] if len(means) == 1 else first_axis((means * np.sqrt(weight)).T) @ means
     ascending = np.argsort(key, kind="stable")
     # Levels whose means differ by rounding only keep their order.
     step = np.diff(key[ascending], prepend=key[ascending[0]]) > _TIE * np.abs(key).max()
@@ -237,8 +248,6 @@ class _SplitPointRefiner:
 
     def __init__(self, tree: Tree, training: Training, least: int) -> None:
         self.tree, self.training, self.least = tree, training, least
-        self.nodes = {node.id: node for node in tree.nodes}
-        self.columns = {column.name: column for column in training.table.columns}
         self.splits = {node.id: node.split for node in tree.nodes if node.split is not None}
         self.left = {id_: self._goes_left(split) for id_, split in self.splits.items()}
         x: Floats = training.values
@@ -274,7 +283,7 @@ class _SplitPointRefiner:
             self.left[node.id] = self._goes_left(split)
         left = self.left[node.id][rows]
         for child, own in zip(node.children, (rows[left], rows[~left]), strict=True):
-            self.refine(self.nodes[child], own)
+            self.refine(self.tree.nodes[child - 1], own)
 
     def _moved(self, children: tuple[int, int], split: Split, rows: Rows) -> Split:
         values = self.training.table.values(split.column)[rows]
@@ -296,7 +305,7 @@ class _SplitPointRefiner:
 
     def _goes_left(self, split: Split) -> npt.NDArray[np.bool_]:
         """Return whether each row would go left."""
-        return goes_left(split, self.columns[split.column], self.training.table.values(split.column))
+        return goes_left(split, self.tree._info[split.column], self.training.table.values(split.column))
 
     def refined_tree(self, leaf: Rows) -> Tree:
         """Return the tree with the new split points and updated counts."""

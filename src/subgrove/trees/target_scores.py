@@ -1,4 +1,4 @@
-"""Scores of the target in the rows of a block of nodes, which growth tests against every candidate column.
+"""Target of a tree: its range, its histogram, and its scores, which growth tests against every candidate column.
 
 A score is the derivative of a row's log-likelihood by the coefficients of the node's model (transformation model), or
 a fixed function of the target (conditional inference, where the literature calls it the influence function).
@@ -6,7 +6,7 @@ a fixed function of the target (conditional inference, where the literature call
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -17,14 +17,112 @@ from subgrove._core.kinds import Rows
 from subgrove._data.table import ColumnInfo, Floats, TypedColumn
 from subgrove._native import loader
 from subgrove.exceptions import InputError, ParameterError
-from subgrove.trees.candidates import Block, ascending, power_of_two
 from subgrove.trees.likelihood import LOG_2PI, Density, Interval
 from subgrove.trees.newton import maximise
-from subgrove.trees.training import Support, has_three_values
+from subgrove.trees.training import Block, ascending, has_three_values, power_of_two
 
+BINS = 48  # of the histogram of a numeric target
 LIKELIHOODS = ("auto", "density", "interval")
 _BINS = 512
 _BINNED_FROM = 4096  # rows from which a node is first fitted to binned values
+
+
+@dataclass(frozen=True)
+class Support:
+    """Range of a numeric target: the interval on which h is a polynomial."""
+
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, x: Floats) -> Support:
+        """Return the range of x."""
+        support = cls(float(x.min()), float(x.max()))
+        if not support.half > 1e-300:
+            raise InputError(
+                f"x has a range of {support.high - support.low:g}, too small for floats. Rescale it: multiply x by a "
+                f"large number."
+            )
+        return support
+
+    @property
+    def half(self) -> float:
+        """Half the width, since the width itself may overflow."""
+        return self.high / 2 - self.low / 2
+
+    @property
+    def unit(self) -> float:
+        """Length of 1 on the scale of `scaled`."""
+        return 0.5 / self.half
+
+    @property
+    def log_range(self) -> float:
+        """Logarithm of the width."""
+        return float(np.log(self.half) + np.log(2.0))
+
+    def scaled(self, x: Floats) -> Floats:
+        """Return x on a scale where the support is [0, 1]."""
+        scaled: Floats = (x / 2 - self.low / 2) / self.half
+        return scaled
+
+    def raw(self, u: Floats) -> Floats:
+        """Return the inverse of `scaled`."""
+        with np.errstate(over="ignore"):
+            raw: Floats = self.low + u * self.half + u * self.half
+        return raw
+
+
+@dataclass(frozen=True, eq=False)
+class Histogram:
+    """Histogram of the target, which nodes store for plots of the tree.
+
+    Attributes
+    ----------
+    cell : int array
+        Cell of each row.
+    n_cells : int
+        Number of cells.
+    edges : tuple of float
+        Numeric target: edges of equal-width cells over its range. Empty otherwise: a cell is then a level, and there
+        are no cells if several features share the tree.
+    """
+
+    cell: npt.NDArray[np.intp]
+    n_cells: int
+    edges: tuple[float, ...]
+
+    @classmethod
+    def of(cls, info: ColumnInfo, values: npt.NDArray[Any]) -> Histogram:
+        """Return the cells of a target: its levels, or equal-width bins over its range."""
+        if not len(values) or not (info.levels or info.kind == "numeric"):
+            return cls(np.zeros(len(values), dtype=np.intp), len(info.levels), ())
+        if info.kind != "numeric":
+            first = 0 if info.is_nominal else 1
+            return cls(values.astype(np.intp) - first, len(info.levels), ())
+        low, high = float(values.min()), float(values.max())
+        # Halved before the difference is taken, since the range of the target may overflow.
+        width = high / 2 - low / 2
+        share = (values / 2 - low / 2) / width if width > 0 else np.zeros(len(values))
+        cell = np.minimum((share * BINS).astype(np.intp), BINS - 1)
+        at = np.linspace(0, 1, BINS + 1)
+        return cls(cell, BINS, tuple((low * (1 - at) + high * at).tolist()))
+
+    def node_counts(self, leaf: npt.NDArray[np.intp], parents: Sequence[int | None], weights: Floats | None) -> Floats:
+        """Return the weight of each node in each cell: counted in leaves, summed up to the root.
+
+        `leaf` is the position of the leaf of each row among the nodes, `parents` that of the parent of each node, which
+        comes before the node.
+        """
+        shape = (len(parents), self.n_cells)
+        counts = np.zeros(shape)
+        if self.n_cells:
+            flat = np.bincount(leaf * self.n_cells + self.cell, weights=weights, minlength=counts.size)
+            counts = flat.reshape(shape).astype(np.float64)
+        for node, parent in reversed(list(enumerate(parents))):
+            if parent is not None:
+                counts[parent] += counts[node]
+        counts.flags.writeable = False
+        return counts
 
 
 @dataclass(frozen=True, eq=False)

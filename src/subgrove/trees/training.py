@@ -1,25 +1,110 @@
-"""Training rows of a tree, the range and histogram of the target, and base classes of the tree constructors."""
+"""Training rows of a tree. Candidate columns are prepared once for all trees: ranges, codes, sorted orders.
+
+Requirements this design meets:
+
+- the trees of p features on the same p columns share one table, from which each tree leaves out its own column without
+  a copy;
+- a column is sorted at most once, when the first tree needs it; the rows of a large node inherit that order;
+- sharing does not change a digit: ties keep the order of their rows, so each column, and its rows in a node, have a
+  unique sorted order;
+- memory is bounded: orders take half the memory of the numbers, and are not stored if they need more than
+  `MAX_ORDER_BYTES`;
+- columns are laid out such that one matrix product tests them all.
+"""
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._core.kinds import Rows
+from subgrove._core.kinds import Floats, Rows
 from subgrove._core.text import TOGETHER
-from subgrove._core.validate import ParamsMixin, public_names, reject_another_index
-from subgrove._data.table import ColumnInfo, Floats, Kind, Table, TypedColumn, read_series, read_table, read_weights
-from subgrove.exceptions import InputError
-from subgrove.trees.candidates import SortedTable, ascending
-from subgrove.trees.nodes import Node
-from subgrove.trees.tree import Tree
+from subgrove._data.table import ColumnInfo, Table, TypedColumn, stack_columns
 
-BINS = 48  # of the histogram of a numeric target
+MAX_ORDER_BYTES = 1 << 28  # memory for stored sorted orders
+MIN_FRACTION = 8  # a node with at least 1 / 8 of all rows derives its order from that of the column
+
+
+@dataclass(frozen=True, eq=False)
+class SortedTable:
+    """A table with cached ranges, codes and sorted orders of its columns.
+
+    Attributes
+    ----------
+    table : Table
+        Columns that trees may split on.
+    orders : dict or None
+        Position of a numeric column -> rows in its ascending order, as far as computed; None if orders are not stored.
+    """
+
+    table: Table
+    orders: dict[int, npt.NDArray[np.int32]] | None
+
+    @classmethod
+    def of(cls, table: Table, *, shared: bool) -> SortedTable:
+        """Return the table without computing anything yet; orders are stored if several trees share it."""
+        n_columns = table.numbers.shape[1]
+        is_stored = shared and table.n_rows < 2**31 and 4 * n_columns * table.n_rows <= MAX_ORDER_BYTES
+        return cls(table, {} if is_stored else None)
+
+    def filled(self) -> SortedTable:
+        """Compute all stored orders, so that other processes need not; return self."""
+        if self.orders is not None:
+            for at in range(self.table.numbers.shape[1]):
+                self.order(at)
+        return self
+
+    def order(self, at: int) -> npt.NDArray[Any]:
+        """Return the rows in ascending order of a numeric column, missing values last."""
+        if self.orders is None:
+            return ascending(self.table.numbers[:, at])
+        if at not in self.orders:
+            self.orders[at] = ascending(self.table.numbers[:, at]).astype(np.int32)
+        return self.orders[at]
+
+    def order_within(self, at: int, rows: Rows) -> npt.NDArray[Any] | None:
+        """Return positions in `rows`, ascending by a column; None if sorting these rows is faster."""
+        n_rows = self.table.n_rows
+        if self.orders is None or len(rows) * MIN_FRACTION < n_rows:
+            return None
+        order = self.order(at)
+        if len(rows) == n_rows:
+            return order
+        place = np.full(n_rows, -1, dtype=np.int32)
+        place[rows] = np.arange(len(rows), dtype=np.int32)
+        places: npt.NDArray[np.int32] = place[order]
+        return places[places >= 0]
+
+    @cached_property
+    def ranges(self) -> tuple[Floats, Floats]:
+        """Minimum and maximum of each numeric column; NaN if it has missing values."""
+        numbers = self.table.numbers
+        return numbers.min(axis=0), numbers.max(axis=0)
+
+    @cached_property
+    def codes(self) -> dict[int, Rows]:
+        """Codes of each nominal column by its position, with missing values as one more level."""
+        return {
+            at: np.where(self.table.codes[:, at] < 0, len(column.levels), self.table.codes[:, at]).astype(np.intp)
+            for column, at in zip(self.table.columns, self.table.positions(), strict=True)
+            if column.is_nominal
+        }
+
+
+def ascending(values: Floats) -> Rows:
+    """Return positions of the values in ascending order along the last axis; ties keep their order.
+
+    Infinite values, which pad short nodes, may be in any order.
+    """
+    order = np.argsort(values, axis=-1)
+    ordered = np.take_along_axis(values, order, axis=-1)
+    ties = (ordered[..., 1:] == ordered[..., :-1]) & (ordered[..., 1:] < np.inf)
+    return np.argsort(values, axis=-1, kind="stable") if ties.any() else order
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,140 +168,6 @@ class Training:
         return None if self.table.columns else "no columns"
 
 
-@dataclass(frozen=True)
-class Support:
-    """Range of a numeric target: the interval on which h is a polynomial."""
-
-    low: float
-    high: float
-
-    @classmethod
-    def of(cls, x: Floats) -> Support:
-        """Return the range of x."""
-        support = cls(float(x.min()), float(x.max()))
-        if not support.half > 1e-300:
-            raise InputError(
-                f"x has a range of {support.high - support.low:g}, too small for floats. Rescale it: multiply x by a "
-                f"large number."
-            )
-        return support
-
-    @property
-    def half(self) -> float:
-        """Half the width, since the width itself may overflow."""
-        return self.high / 2 - self.low / 2
-
-    @property
-    def unit(self) -> float:
-        """Length of 1 on the scale of `scaled`."""
-        return 0.5 / self.half
-
-    @property
-    def log_range(self) -> float:
-        """Logarithm of the width."""
-        return float(np.log(self.half) + np.log(2.0))
-
-    def scaled(self, x: Floats) -> Floats:
-        """Return x on a scale where the support is [0, 1]."""
-        scaled: Floats = (x / 2 - self.low / 2) / self.half
-        return scaled
-
-    def raw(self, u: Floats) -> Floats:
-        """Return the inverse of `scaled`."""
-        with np.errstate(over="ignore"):
-            raw: Floats = self.low + u * self.half + u * self.half
-        return raw
-
-
-@dataclass(frozen=True, eq=False)
-class Histogram:
-    """Histogram of the target, which nodes store for plots of the tree.
-
-    Attributes
-    ----------
-    cell : int array
-        Cell of each row.
-    n_cells : int
-        Number of cells.
-    edges : tuple of float
-        Numeric target: edges of equal-width cells over its range. Empty otherwise: a cell is then a level, and there
-        are no cells if several features share the tree.
-    """
-
-    cell: npt.NDArray[np.intp]
-    n_cells: int
-    edges: tuple[float, ...]
-
-    @classmethod
-    def of(cls, info: ColumnInfo, values: npt.NDArray[Any]) -> Histogram:
-        """Return the cells of a target: its levels, or equal-width bins over its range."""
-        if not len(values) or not (info.levels or info.kind == "numeric"):
-            return cls(np.zeros(len(values), dtype=np.intp), len(info.levels), ())
-        if info.kind != "numeric":
-            first = 0 if info.is_nominal else 1
-            return cls(values.astype(np.intp) - first, len(info.levels), ())
-        low, high = float(values.min()), float(values.max())
-        # Halved before the difference is taken, since the range of the target may overflow.
-        width = high / 2 - low / 2
-        share = (values / 2 - low / 2) / width if width > 0 else np.zeros(len(values))
-        cell = np.minimum((share * BINS).astype(np.intp), BINS - 1)
-        at = np.linspace(0, 1, BINS + 1)
-        return cls(cell, BINS, tuple((low * (1 - at) + high * at).tolist()))
-
-    def counts(self, group: npt.NDArray[np.intp], n_groups: int, weights: Floats | None) -> Floats:
-        """Return the weight in each cell of each group of rows: (n_groups, n_cells)."""
-        if not self.n_cells:
-            return np.empty((n_groups, 0))
-        flat = np.bincount(group * self.n_cells + self.cell, weights=weights, minlength=n_groups * self.n_cells)
-        return flat.reshape(n_groups, self.n_cells).astype(np.float64)
-
-    def node_counts(self, leaf: npt.NDArray[np.intp], parents: Sequence[int | None], weights: Floats | None) -> Floats:
-        """Return the weight of each node in each cell: counted in leaves, summed up to the root.
-
-        `leaf` is the position of the leaf of each row among the nodes, `parents` that of the parent of each node, which
-        comes before the node.
-        """
-        counts = self.counts(leaf, len(parents), weights)
-        for node in range(len(parents) - 1, -1, -1):
-            parent = parents[node]
-            if parent is not None:
-                counts[parent] += counts[node]
-        counts.flags.writeable = False
-        return counts
-
-
-def read_training(
-    X: Any, x: Any, weights: Any = None, *, kinds: Mapping[str, Kind] | None = None, x_kind: Kind | None = None
-) -> Training:
-    """Read and validate the arguments of `fit`."""
-    table = read_table(X, kinds=kinds)
-    series = read_series(x, n_rows=table.n_rows, kind=x_kind)
-    reject_another_index(X, x=x, sample_weight=weights)
-    return validate_training(table, (series,), read_weights(weights, table.n_rows))
-
-
-def validate_training(table: Table, members: tuple[TypedColumn, ...], weights: Floats | None) -> Training:
-    """Return the training rows; raise an error if no tree can grow on them."""
-    for member in members:
-        _reject_x_in_table(table, member)
-    training = training_rows(table, members, weights)
-    name = "x" if len(members) == 1 else "every x"
-    if training.stop == "few rows":
-        raise InputError(
-            f"{training.n_rows} row has a value of {name} and a positive weight; a tree needs at least 2 rows. "
-            f"Pass more rows."
-        )
-    if training.stop == "constant":
-        member = training.members[0]
-        value = member.values[0]
-        shown = f"every row has {member.info.levels[int(value)] if member.info.is_nominal else value}"
-        raise InputError(
-            f"{name} ({training.target.name!r}) is constant{f': {shown}' if len(members) == 1 else ''}. "
-            f"A constant feature has no subgroups; leave it out."
-        )
-    return training
-
-
 def training_rows(
     table: Table, members: tuple[TypedColumn, ...], weights: Floats | None, columns: SortedTable | None = None
 ) -> Training:
@@ -240,12 +191,8 @@ def select_columns(table: Table, names: Sequence[str]) -> Table:
     """
     if len(names) == len(table.columns) and all(values.flags.f_contiguous for values in (table.numbers, table.codes)):
         return table
-    selected = [
-        (column, at) for column, at in zip(table.columns, table.positions(), strict=True) if column.name in names
-    ]
-    numbers = _copy_columns(table.numbers, [at for column, at in selected if not column.is_nominal])
-    codes = _copy_columns(table.codes, [at for column, at in selected if column.is_nominal])
-    return Table(tuple(column for column, _ in selected), numbers, codes)
+    selected = [(column.info, column.values) for column in table if column.info.name in names]
+    return stack_columns(selected, table.n_rows)
 
 
 def varies(values: npt.NDArray[Any]) -> bool:
@@ -258,90 +205,159 @@ def has_three_values(values: npt.NDArray[Any]) -> bool:
     return varies(values[values != values[:1]])
 
 
-def _copy_columns(values: npt.NDArray[Any], places: list[int]) -> npt.NDArray[Any]:
-    copy = np.empty((len(places), len(values)), dtype=values.dtype)
-    for column, at in zip(copy, places, strict=True):
-        column[:] = values[:, at]
-    return copy.T
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Rows of several nodes of similar size, padded to the largest.
 
+    Attributes
+    ----------
+    rows : int array (nodes, m)
+        Row numbers; a shorter node is padded with its own first row, at weight 0.
+    weights, roots : float array (nodes, m) or None
+        Weights and their square roots; None if all weights are 1 and there is no padding.
+    n : float array (nodes,)
+        Sum of weights.
+    sizes : int array (nodes,)
+        Number of rows before padding.
+    whole : bool
+        Whether this is one node with all rows in order, so that no rows need to be gathered.
+    """
 
-def _reject_x_in_table(table: Table, x: TypedColumn) -> None:
-    if x.info.name not in table.names:
-        return
-    column = table.series(x.info.name)
-    nominal = column.info.is_nominal
-    if column.info.kind == x.info.kind and np.array_equal(column.values, x.values, equal_nan=not nominal):
-        raise InputError(
-            f"X has a column {x.info.name!r} that equals x. A feature cannot define its own subgroups; leave it out."
-        )
-
-
-class BaseTree(ParamsMixin):
-    """Constructor of a tree: stores parameters, and grows a frozen `Tree` from training rows."""
-
-    _method: ClassVar[str]
-
-    @abstractmethod
-    def _grow(self, training: Training) -> Tree:
-        """Grow the tree on rows that allow it."""
-
-    @abstractmethod
-    def _validate(self) -> Any:
-        """Raise an error if a parameter is invalid; return the validated parameters."""
-
-    def _grow_or_stop(self, training: Training) -> Tree:
-        """Grow the tree; return a single leaf if no tree can grow on these rows."""
-        return self._grow(training) if training.stop is None else self._single_leaf(training, training.stop)
-
-    def _single_leaf(self, training: Training, stop: str) -> Tree:
-        """Return a tree with all rows in one leaf; `stop` is the reason."""
-        histogram = Histogram.of(training.target, training.values)
-        (counts,) = histogram.node_counts(np.zeros(training.n_rows, dtype=np.intp), [None], training.weights)
-        n = float(training.n_rows if training.weights is None else training.weights.sum())
-        # At depth 0 the depth limit is the reason, as in a grown tree; so pruning equals growing with less depth.
-        root = Node(1, None, 0, n, counts, stop=stop if self.plain_params()["max_depth"] else "depth")
-        return self._tree(training, (root,), histogram)
-
-    def _tree(self, training: Training, nodes: tuple[Node, ...], histogram: Histogram) -> Tree:
-        """Return the tree with these nodes."""
-        columns, parameters = training.table.columns, self.plain_params()
-        return Tree(self._method, training.target, columns, nodes, histogram.edges, parameters)
+    rows: Rows
+    weights: Floats | None
+    roots: Floats | None
+    n: Floats
+    sizes: Rows
+    whole: bool = False
 
     @classmethod
-    def _of_the_fitted(cls) -> frozenset[str]:
-        return public_names(Tree)
+    def of(cls, nodes: list[Rows], weights: Floats | None, n_rows: int, width: int | None = None) -> Block:
+        """Pad the rows of nodes to a block, as wide as the largest or of a given width."""
+        sizes = np.array([len(rows) for rows in nodes], dtype=np.intp)
+        m = int(sizes.max()) if width is None else width
+        rows = np.empty((len(nodes), m), dtype=np.intp)
+        for padded, own in zip(rows, nodes, strict=True):
+            padded[: len(own)] = own
+            padded[len(own) :] = own[0]
+        # By its rows, not by the width, which may be padded to the number of all rows.
+        whole = len(nodes) == 1 and len(nodes[0]) == m == n_rows
+        full = width is None and bool((sizes == m).all())
+        inside = None if full else (np.arange(m) < sizes[:, None]).astype(np.float64)
+        if weights is None:
+            # Only padding: 0 and 1 are their own square roots.
+            return cls(rows, inside, inside, sizes.astype(np.float64), sizes, whole)
+        padded_weights = weights[rows] if inside is None else weights[rows] * inside
+        return cls(rows, padded_weights, np.sqrt(padded_weights), padded_weights.sum(axis=1), sizes, whole)
+
+    def gather(self, values: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
+        """Return the values of a column in the rows: (nodes, m)."""
+        return values[None, :] if self.whole else values[self.rows]
 
 
-class SingleTargetTree(BaseTree):
-    """Constructor of a tree with one target."""
+@dataclass(frozen=True, eq=False)
+class NominalColumn:
+    """Codes of a nominal column; missing values are the last level."""
 
-    def fit(
-        self,
-        X: Any,
-        x: Any,
-        sample_weight: Any = None,
-        *,
-        kinds: Mapping[str, Kind] | None = None,
-        x_kind: Kind | None = None,
-    ) -> Tree:
-        """Grow the tree of a feature on the other columns.
+    index: int
+    codes: npt.NDArray[np.intp]
+    n_levels: int
 
-        Parameters
-        ----------
-        X : pandas or polars frame, pyarrow table or 2-d array
-            Candidate columns, without the feature; missing values are allowed.
-        x : column or 1-d array
-            Feature to find subgroups for. Rows with a missing value of it are left out.
-        sample_weight : 1-d array, optional
-            Sample weights; an integer weight is equivalent to repeating the row.
-        kinds : mapping, optional
-            Column name -> "numeric", "ordered" or "nominal", to override the kind that the dtype implies.
-        x_kind : {"numeric", "ordered", "nominal"}, optional
-            Kind of x, to override the kind that its dtype implies.
 
-        Returns
-        -------
-        Tree
-        """
-        self._validate()  # before the data are read
-        return self._grow(read_training(X, x, sample_weight, kinds=kinds, x_kind=x_kind))
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Candidate columns of a table, by the type of their test.
+
+    Attributes
+    ----------
+    shared : SortedTable
+        Table with these columns and possibly others.
+    complete : int array
+        Positions of the numeric and ordered columns without missing values.
+    places : int array
+        Positions of these columns in the numbers of the table.
+    partial : list of (position, values)
+        Numeric and ordered columns with missing values.
+    nominal : list of NominalColumn
+    n_columns : int
+    scale, shift : float array or None
+        Factors of complete columns (powers of two) and values subtracted before sums are formed; both None if no column
+        has squares outside the range of floats, or values far from 0.
+    """
+
+    shared: SortedTable
+    complete: Rows
+    places: npt.NDArray[np.int64]
+    partial: list[tuple[int, Floats]]
+    nominal: list[NominalColumn]
+    n_columns: int
+    scale: Floats | None
+    shift: Floats | None
+
+    @classmethod
+    def of(cls, table: Table, columns: SortedTable | None = None) -> Candidates:
+        """Classify the columns of a table; `columns` is a sorted table with these columns and possibly others."""
+        shared = SortedTable.of(table, shared=False) if columns is None else columns
+        complete, partial, nominal, places = [], [], [], []
+        for index, (column, at) in enumerate(zip(table.columns, table.positions(), strict=True)):
+            if column.is_nominal:
+                nominal.append(NominalColumn(index, shared.codes[at], len(column.levels) + column.has_missing))
+            elif column.has_missing:
+                partial.append((index, np.ascontiguousarray(table.numbers[:, at])))
+            else:
+                complete.append(index)
+                places.append(at)
+        in_numbers = np.array(places, dtype=np.int64)
+        scale, shift = _scale_and_shift(shared, in_numbers)
+        in_table = np.array(complete, dtype=np.intp)
+        return cls(shared, in_table, in_numbers, partial, nominal, len(table.columns), scale, shift)
+
+    def scaled_values(self, column: int, rows: Rows) -> Floats:
+        """Return some values of a complete column, on the scale of its sums."""
+        values: Floats = self.shared.table.numbers[rows, self.places[column]]
+        return values if self.scale is None else values * float(self.scale[column])
+
+    def numeric_values(self, index: int) -> Floats:
+        """Return all values of a numeric or ordered column."""
+        for place, values in self.partial:
+            if place == index:
+                return values
+        return self.shared.table.numbers[:, self._place(index)]
+
+    def order_of_nodes(self, columns: list[int], block: Block, nodes: list[int], values: Floats) -> Rows:
+        """Return positions in ascending order of a column for each node; its `values` end in infinite padding."""
+        sizes, order = block.sizes[nodes], np.empty(values.shape, dtype=np.int64)
+        known = [
+            self.shared.order_within(self._place(column), block.rows[node, :size])
+            for column, node, size in zip(columns, nodes, sizes, strict=True)
+        ]
+        unknown = [k for k, places in enumerate(known) if places is None]
+        for k, places in enumerate(known):
+            if places is not None:
+                order[k, : sizes[k]] = places
+                order[k, sizes[k] :] = np.arange(sizes[k], values.shape[1])
+        if unknown:
+            order[unknown] = ascending(values[unknown])
+        return order
+
+    def _place(self, index: int) -> int:
+        return int(self.places[np.searchsorted(self.complete, index)])
+
+
+def power_of_two(values: Floats) -> float:
+    """Return a power of two that brings the largest value near 1 without rounding."""
+    peak = max(float(np.fmax.reduce(values, initial=0.0)), -float(np.fmin.reduce(values, initial=0.0)))
+    return float(np.ldexp(1.0, -min(max(int(np.frexp(peak)[1]), -1000), 1000))) if peak > 0 else 1.0
+
+
+def _scale_and_shift(shared: SortedTable, places: npt.NDArray[np.int64]) -> tuple[Floats | None, Floats | None]:
+    """Return factors for columns whose squares would overflow or underflow, and midpoints of columns far from 0."""
+    if not places.size:
+        return None, None  # before ranges are computed
+    low, high = (ends[places] for ends in shared.ranges)
+    peak, scale = np.maximum(high, -low), np.ones(len(places))
+    for at in np.flatnonzero((peak > 1e100) | ((peak < 1e-100) & (peak > 0))):
+        scale[at] = power_of_two(shared.table.numbers[:, places[at]])
+    low, high = low * scale, high * scale
+    middle = (low + high) / 2
+    shift = np.where(np.abs(middle) > 30 * (high - low), middle, 0.0)
+    return (scale, shift) if (scale != 1).any() or shift.any() else (None, None)

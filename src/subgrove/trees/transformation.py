@@ -13,10 +13,10 @@ from subgrove._data.table import Floats, read_series, read_weights
 from subgrove.exceptions import InputError, ParameterError
 from subgrove.trees.likelihood import Density, Interval, basis
 from subgrove.trees.newton import maximise
-from subgrove.trees.target_scores import checked_likelihood, linear_start
-from subgrove.trees.training import Support
+from subgrove.trees.target_scores import Support, checked_likelihood, linear_start
 
 
+@dataclass(eq=False, repr=False)
 class TransformationModel(ParamsMixin):
     """Distribution of a sample by a monotone transformation to the standard normal.
 
@@ -46,15 +46,9 @@ class TransformationModel(ParamsMixin):
     np.float64(0.9)
     """
 
-    def __init__(
-        self,
-        order: int = 5,
-        support: tuple[float, float] | None = None,
-        likelihood: Literal["auto", "density", "interval"] = "auto",
-    ) -> None:
-        self.order = order
-        self.support = support
-        self.likelihood = likelihood
+    order: int = 5
+    support: tuple[float, float] | None = None
+    likelihood: Literal["auto", "density", "interval"] = "auto"
 
     def fit(self, x: Any, sample_weight: Any = None) -> FittedTransformation:
         """Fit the model to a sample.
@@ -154,8 +148,7 @@ class FittedTransformation:
         x : float array
             Values of the feature.
         """
-        h, _ = self._evaluate(np.asarray(x, dtype=np.float64))
-        return h
+        return self._at_scaled(self.support.scaled(np.asarray(x, dtype=np.float64)))[0]
 
     def cdf(self, x: npt.ArrayLike) -> Floats:
         """Return P(X <= x).
@@ -178,7 +171,7 @@ class FittedTransformation:
         x : float array
             Values of the feature.
         """
-        h, slope = self._evaluate(np.asarray(x, dtype=np.float64))
+        h, slope = self._at_scaled(self.support.scaled(np.asarray(x, dtype=np.float64)))
         with np.errstate(divide="ignore", over="ignore"):
             values: Floats = np.log(slope) - self.support.log_range - (h**2 + np.log(2 * np.pi)) / 2
         return values
@@ -242,9 +235,6 @@ class FittedTransformation:
         gamma = np.diff(np.array(self.theta), prepend=0.0)[None, :]
         scores: Floats = likelihood.scores(likelihood.point(gamma))[0].T
         return scores
-
-    def _evaluate(self, x: Floats) -> tuple[Floats, Floats]:
-        return self._at_scaled(self.support.scaled(x))
 
     def _at_scaled(self, u: Floats) -> tuple[Floats, Floats]:
         inside = np.clip(np.atleast_1d(u).ravel(), 0.0, 1.0)

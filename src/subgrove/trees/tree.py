@@ -18,8 +18,7 @@ from subgrove._core.text import first_of
 from subgrove._core.validate import whole_number
 from subgrove._data.table import ColumnInfo, Table, read_like
 from subgrove.exceptions import FormatError, UnseenValueWarning
-from subgrove.trees.nodes import Node, collapse, renumber
-from subgrove.trees.splits import ALL_ROWS, SIDES, Condition, goes_left, merge, rule_text, split_condition
+from subgrove.trees.nodes import ALL_ROWS, SIDES, Condition, Node, collapse, goes_left, merge, renumber, rule_text
 
 FORMAT = 1
 _MAX_BITS = 8  # number of splits up to which one byte holds the directions of a row
@@ -113,7 +112,7 @@ class Tree:
         for node in self.nodes:
             if node.split is not None and node.children is not None:
                 for side, child in zip(SIDES, node.children, strict=True):
-                    yield node.id, child, split_condition(node.split, side, self._info[node.split.column])
+                    yield node.id, child, node.split.condition(side, self._info[node.split.column])
 
     @cached_property
     def _info(self) -> dict[str, ColumnInfo]:
@@ -133,8 +132,7 @@ class Tree:
             Leaf ids. A new level, or a missing value in a column without missing values in training, goes to the
             child with more training rows, with a warning.
         """
-        table = read_like(X, self.columns)
-        return self._apply_table(table)
+        return self._apply_table(read_like(X, self.columns))
 
     def _apply_table(self, table: Table, stacklevel: int = 3) -> npt.NDArray[np.intp]:
         """Apply the tree to a table read with these columns; `stacklevel` is that of the warning."""
