@@ -68,7 +68,15 @@ class Split:
     larger: Side = "left"
 
     def condition(self, side: Side, column: ColumnInfo) -> Condition:
-        """Return the condition of the split on the rows of one side."""
+        """Return the condition of the split on the rows of one side.
+
+        Parameters
+        ----------
+        side : {"left", "right"}
+            Child that receives the rows.
+        column : ColumnInfo
+            Name, kind and levels of the column that is split.
+        """
         missing = self.missing == side
         if self.kind == "nominal":
             levels = frozenset(self.levels[SIDES.index(side)])
