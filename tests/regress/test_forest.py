@@ -247,3 +247,16 @@ def test_the_forest_of_scikit_learn_takes_numbers_beyond_single_precision(monkey
     X[:, 1] *= 1e200
     forest = grow_forest(X, y[:, None], n_trees=5)
     assert np.isfinite(forest.predict(X)).all()
+
+
+def test_nodes_with_one_level_are_not_split_by_rounding() -> None:
+    """A rare level that nothing predicts: trees are about as deep as scikit-learn's, without chains of nodes."""
+    rng = np.random.default_rng(0)
+    predictors = rng.normal(size=(2000, 8))
+    level = (rng.random(2000) < 0.02).astype(np.float64)
+    forest = grow_forest(predictors, np.column_stack([level, 1 - level]), n_trees=5, tried=6, seed=1)
+    depth = np.zeros(len(forest.feature), dtype=int)
+    for node in np.flatnonzero(forest.feature >= 0):
+        depth[forest.child[node] : forest.child[node] + 2] = depth[node] + 1
+    assert depth.max() < 60
+    assert len(forest.feature) < 5 * 500

@@ -11,6 +11,7 @@
 #include <math.h>
 
 #define MIN_DECREASE 1e-12 /* smallest decrease of a node's sum of squares by a split, relative to it */
+#define MIN_SPREAD 1e-26   /* smallest variance of a node relative to its squared mean: below it is rounding */
 #define MAX_ROWS (1 << 26)
 
 typedef struct {
@@ -129,7 +130,11 @@ static void grow_tree(const Task *task, Workspace *work, Nodes *nodes, uint64_t 
         double all = center_outputs(task, work, rows, m, mean, &squares);
         nodes->feature[node] = -1;
         nodes->child[node] = -1;
-        if (all < task->min_node_weight || m < 2 || !(squares > 0.0))
+        double level = 0.0;
+        for (size_t j = 0; j < k; j++)
+            level += mean[j] * mean[j];
+        /* Equal outputs differ from their mean by rounding, which must not be split: it would grow chains of nodes. */
+        if (all < task->min_node_weight || m < 2 || !(squares > MIN_SPREAD * all * level))
             continue;
         Cut cut = best_cut(task, work, rows, m, all, &state);
         if (cut.feature < 0 || !(cut.square * all > MIN_DECREASE * squares * cut.product))
