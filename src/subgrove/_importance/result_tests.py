@@ -33,7 +33,8 @@ class ImportanceTests(ImportanceTables):
         -------
         table
             Columns of `overall`. `estimate` is the importance for the squared error (of probabilities: the Brier
-            score), whatever the losses are.
+            score), whatever the losses are. `decision` is "rejected", "not rejected" or "undecided"; in the last case
+            `reason` names columns whose dependence the regressions missed, and `p_value` is NaN.
 
         Examples
         --------
@@ -41,8 +42,8 @@ class ImportanceTests(ImportanceTables):
         >>> linear = sg.simulate.scenario("linear")
         >>> train, test = linear.sample(400, random_state=1), linear.sample(300, random_state=2)
         >>> imp = sg.importance(linear.model, test.X, test.y, train=train.X, features=["x1", "x2"], random_state=1)
-        >>> (imp.independence_test(test.X)["p_holm"] < 0.05).tolist()
-        [True, True]
+        >>> imp.independence_test(test.X)["decision"].tolist()
+        ['rejected', 'rejected']
         """
         return table_of_lines(self.backend, adjusted_p_values(independence_lines(self, X, by_subgroup=by_subgroup)))
 
