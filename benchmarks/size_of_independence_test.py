@@ -1,6 +1,6 @@
 """Size and power of `imp.independence_test` where x1 depends on x2 in five ways, with three numbers of rows.
 
-    python benchmarks/size_of_independence_test.py [--runs 100] [--effect] [--sampler subgroups]
+    python benchmarks/size_of_independence_test.py [--runs 100] [--first 0] [--effect] [--sampler subgroups] [--only step sine]
 
 Columns x2 to x5 are normal; y contains twice the conditional mean of x1, so that x1 is redundant given x2, and x3. The
 model is a random forest of 50 trees, which uses x1. With `--effect`, y contains a multiple of x1 that a t-test with the
@@ -70,6 +70,8 @@ def share(values: list[bool]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=100)
+    parser.add_argument("--first", type=int, default=0, help="seed of the first run")
+    parser.add_argument("--only", nargs="*", choices=list(SPREADS), default=list(SPREADS))
     parser.add_argument("--effect", action="store_true", help="power in place of size")
     parser.add_argument("--sampler", default="auto")
     parser.add_argument("--store", type=Path, default=Path("bench/size_of_independence_test.jsonl"))
@@ -78,10 +80,10 @@ def main() -> None:
     lines = arguments.store.read_text().splitlines() if arguments.store.exists() else []
     known = {tuple(line["key"]): line for line in map(json.loads, lines)}
     print("| x1 given x2 | train / test | `overall` | test | undecided |\n|---|--:|--:|--:|--:|")
-    for kind in SPREADS:
+    for kind in arguments.only:
         for n_train, n_test in SIZES:
             found = []
-            for seed in range(arguments.runs):
+            for seed in range(arguments.first, arguments.first + arguments.runs):
                 key = (kind, n_train, n_test, arguments.effect, arguments.sampler, seed)
                 if key not in known:
                     known[key] = {"key": key, **one_run(*key)}
