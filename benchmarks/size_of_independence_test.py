@@ -1,6 +1,7 @@
 """Size and power of `imp.independence_test` where x1 depends on x2 in five ways, with three numbers of rows.
 
-    python benchmarks/size_of_independence_test.py [--runs 100] [--first 0] [--effect] [--sampler subgroups] [--only step sine]
+    python benchmarks/size_of_independence_test.py [--runs 100] [--first 0] [--effect]
+        [--sampler subgroups] [--only step sine]
 
 Columns x2 to x5 are normal; y contains twice the conditional mean of x1, so that x1 is redundant given x2, and x3. The
 model is a random forest of 50 trees, which uses x1. With `--effect`, y contains a multiple of x1 that a t-test with the
