@@ -131,3 +131,33 @@ def test_correction_makes_the_interval_over_refits_cover_more_though_not_enough(
         plain.append(abs(line["estimate"] - truth) <= shrunk * (line["conf_high"] - line["estimate"]))
     assert np.mean(corrected) == pytest.approx(0.68, abs=0.19)
     assert np.mean(plain) < np.mean(corrected) - 0.1
+
+
+@pytest.mark.parametrize("name", ["linear", pytest.param("mixed", marks=pytest.mark.slow)])
+def test_randomization_test_is_exact_with_the_true_sampler(name: str) -> None:
+    """400 runs of 19 resamples of 60 rows: p is uniform on 1/20, ..., 1, for a model that uses x1 wrongly.
+
+    p <= k / 20 has a share of k / 20, with standard error sqrt(s (1 - s) / 400); four of them.
+    """
+    scenario = sg.simulate.null_scenario(name)
+
+    def model(X: object) -> object:
+        return scenario.model(X) + np.sin(3 * X["x1"])  # type: ignore[index]
+
+    p_values = []
+    for run in range(400):
+        test = scenario.sample(60, random_state=run)
+        imp = importance(
+            model, test.X, test.y, sampler=scenario.sampler, features=["x1"], n_repeats=1, random_state=run
+        )
+        p_values.append(imp.randomization_test(19)["p_value"][0])
+    for share in (0.05, 0.1, 0.25, 0.5, 0.75):
+        found = np.mean(np.array(p_values) <= share + 1e-9)
+        assert abs(found - share) < 4 * np.sqrt(share * (1 - share) / 400)
+
+
+def test_randomization_test_finds_what_is_there() -> None:
+    scenario = sg.simulate.null_scenario("linear", strength=1.0)
+    test = scenario.sample(200, random_state=1)
+    imp = importance(scenario.model, test.X, test.y, sampler=scenario.sampler, features=["x1"], random_state=1)
+    assert imp.randomization_test(99)["p_value"][0] == 0.01

@@ -11,7 +11,9 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import subgrove as sg
 from subgrove._core.kinds import Floats
-from subgrove._importance.independence_test import residualize
+from subgrove._data.table import read_table
+from subgrove._importance.independence_test import OtherColumns, lack_of_fit, residualize
+from subgrove._regress import FoldGrams
 from subgrove.exceptions import InputError, ParameterError
 
 N = 300
@@ -34,7 +36,8 @@ RESULT = run()
 def test_estimate_is_the_importance_where_the_sampler_is_right() -> None:
     """Independent features: both estimate the same; they differ by noise, far less than their standard errors."""
     one, two = RESULT.overall, RESULT.independence_test(X)
-    assert list(two.columns) == [name for name in one.columns if name in two.columns]
+    assert list(two.columns) == [*(name for name in one.columns if name in two.columns), "decision", "reason"]
+    assert two["decision"].tolist() == ["rejected", "not rejected", "rejected"]
     for k in (0, 2):
         assert abs(one["estimate"][k] - two["estimate"][k]) < one["std_error"][k]
         assert two["p_holm"][k] < 1e-6
@@ -122,17 +125,66 @@ def test_results_that_cannot_be_tested_are_rejected() -> None:
         left_out.independence_test(numbers)
 
 
+def test_two_rows_decide_nothing() -> None:
+    imp = sg.importance(model, X[:2], Y[:2], sampler="marginal", n_repeats=2, features=["a"], random_state=1)
+    line = imp.independence_test(X[:2]).iloc[0]
+    assert (line["decision"], line["reason"]) == ("undecided", "there are too few rows")
+
+
+def other_columns(columns: Floats) -> OtherColumns:
+    frame = pd.DataFrame(columns, columns=[f"z{at}" for at in range(columns.shape[1])])
+    table = read_table(frame, lenient=True)
+    return OtherColumns.of(table, FoldGrams.of(table, 1), ("x",), None, 1)
+
+
 def test_predictable_values_are_removed_and_noise_is_not() -> None:
+    """Bounds are a little above what each regression attains; the sine has three periods within the data."""
     rng = np.random.default_rng(5)
-    predictors = rng.normal(size=(500, 4))
-    predictors[::7, 3] = np.nan
+    columns = rng.normal(size=(500, 4))
+    columns[::7, 3] = np.nan
     noise = rng.normal(size=500)
-    line, step = 3 * predictors[:, 0], 3.0 * (predictors[:, 1] > 0)
-    guesses = [np.zeros(500)]
-    for signal, most in ((line, 0.15), (step, 0.5)):
-        left, start = residualize(signal + noise, guesses, predictors, 1)
+    line, step, wave = 3 * columns[:, 0], 3.0 * (columns[:, 1] > 0), 3 * np.sin(4 * columns[:, 2])
+    nothing, others = [np.zeros(500)], other_columns(columns)
+    for signal, most in ((line, 0.15), (step, 0.3), (wave, 0.2)):
+        left, start = residualize(signal + noise, nothing, others)
         assert start == 0
         assert np.mean((left - noise) ** 2) < most
-    left, start = residualize(line + noise, [np.zeros(500), line], predictors, 1)
+    left, start = residualize(line + noise, [np.zeros(500), line], others)
     assert start == 1
     assert np.mean((left - noise) ** 2) < 0.02
+
+
+def test_dependence_that_regressions_missed_is_named() -> None:
+    rng = np.random.default_rng(6)
+    columns = rng.normal(size=(300, 3))
+    noise = rng.normal(size=(2, 300))
+    others = other_columns(columns)
+    wave, product = np.sin(5 * columns[:, 1]), np.sign(columns[:, 0] * columns[:, 2])
+    for missed, names in ((wave, "z1"), (product, "z0 and z2")):
+        assert names in lack_of_fit([(missed + noise[0], missed + noise[1])], others)
+    assert not lack_of_fit([(wave + noise[0], product + noise[1])], others)  # no bias: they do not vary together
+    assert not lack_of_fit([(noise[0], noise[0] + noise[1])], others)  # dependence within rows is what is tested
+
+
+def test_noise_is_rarely_taken_for_missed_dependence() -> None:
+    """200 runs at 5 %: 10 expected, with standard error 3; four of them."""
+    rng = np.random.default_rng(7)
+    others = other_columns(rng.normal(size=(100, 4)))
+    reasons = [lack_of_fit([(rng.normal(size=100), rng.normal(size=100))], others) for _ in range(200)]
+    assert sum(map(bool, reasons)) < 22
+
+
+def test_where_the_regressions_fail_there_is_no_p_value() -> None:
+    """Twenty periods of a wave in 300 rows, and six columns of noise: no regression finds it, neighbours share it."""
+    rng = np.random.default_rng(8)
+    z = rng.random(300)
+    wave = np.sin(40 * np.pi * z)
+    rows = pd.DataFrame({"x": wave + 0.3 * rng.normal(size=300), "z": z})
+    rows = rows.assign(**{f"w{at}": rng.normal(size=300) for at in range(6)})
+    y = wave + rng.normal(size=300)
+    imp = sg.importance(lambda X: np.asarray(X["x"]), rows, y, sampler="marginal", features=["x"], random_state=1)
+    assert imp.overall["p_value"][0] < 1e-6
+    line = imp.independence_test(rows).iloc[0]
+    assert line["decision"] == "undecided"
+    assert "depend on z" in line["reason"]
+    assert np.isnan(line[["p_value", "p_holm", "p_bh"]].astype(float)).all()

@@ -176,6 +176,10 @@ class KeyedStreams(Streams):
         return KeyedStream(self.rows, (self.seed, self.key, "all repeats"))
 
 
+class IndependentStreams(Streams):
+    """Streams for draws that are independent from row to row and from repeat to repeat, instead of balanced ones."""
+
+
 def cached(rngs: Streams, name: str, make: Callable[[], T]) -> T:
     """Return `make()`; keyed streams compute it once and keep it for the next chunks."""
     if not isinstance(rngs, KeyedStreams):

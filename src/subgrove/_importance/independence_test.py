@@ -8,33 +8,46 @@ twice the covariance of target and prediction given the other columns. Resamplin
 a sampler that may be wrong. The error of an estimate of this form is the *product* of two errors: that of the estimate
 of E[y | others], and that of E[f | others]. If one of them is small, so is the product; the mean increase of the loss
 has no such protection. So both factors are predicted from the other columns once more, starting from the mean over
-resamples, and their residuals are multiplied row by row. Three regressions compete by their held-out residuals: none, a
-ridge regression (each row left out in closed form), and a forest on its residuals (out of bag).
+resamples, and their residuals are multiplied row by row. Several regressions compete by their held-out residuals: none,
+a ridge regression (each row left out in closed form), and on its residuals a forest (out of bag), a kernel regression
+(leave-one-out), terms with thresholds (cross-validated), and a kernel regression after these.
 
 Where both factors start from the mean over the same few resamples, its noise is in both and would add to their product;
 its variance is known, and is subtracted.
+
+What no regression has captured is shared by rows that are similar in the other columns. So the residual of the target
+is multiplied by the mean residual of the prediction of *neighbouring* rows as well, whose noise is independent. Where
+this covariance is significant, the product of a row's own residuals has the same bias, and there is no p-value.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from subgrove._core.execution import stream
 from subgrove._core.kinds import Floats
-from subgrove._data.encode import one_hot
+from subgrove._data.encode import is_extreme, one_hot
 from subgrove._data.replace_columns import Frames
 from subgrove._data.table import Table, fingerprint, read_table
 from subgrove._data.to_containers import as_count
 from subgrove._importance.intervals import MONTE_CARLO, TEST_ROWS, interval_columns, label
 from subgrove._importance.tables import ImportanceData, subgroup_columns
-from subgrove._regress import best_ridge_residuals, grow_forest
+from subgrove._regress import FoldGrams, best_ridge_residuals, grow_forest
+from subgrove._regress.kernel import PilotForest, fit_kernel
+from subgrove._regress.threshold_terms import fit_threshold_terms
 from subgrove._scoring.feature_result import FeatureResult, with_rows
 from subgrove.exceptions import InputError, ParameterError
 
 _N_TREES = 100
+_CHECKED_ROWS, _CHECKED_COLUMNS, _CHECKED_PAIRS = 2000, 20, 6  # by the check of neighbours
+_FEW_NEIGHBOURS = 4  # for dependence that changes fast; the root of the number of rows for slower changes
+_LEVEL = 0.05  # of the check, over all of its columns and pairs
+UNDECIDED = "undecided"
 
 
 def independence_lines(result: ImportanceData, X: Any, *, by_subgroup: bool) -> list[dict[str, Any]]:
@@ -49,18 +62,58 @@ def independence_lines(result: ImportanceData, X: Any, *, by_subgroup: bool) -> 
         raise ParameterError(
             "independence_test needs at least two resamples of each row. Pass n_repeats=2 or more to importance."
         )
-    table = _same_rows(X, result)
+    table, alpha = _same_rows(X, result), 1 - result.level
+    grams = FoldGrams.of(table, int(result.settings.get("random_state") or 0))
     lines: list[dict[str, Any]] = []
     for score in scores:
         given = (result.settings.get("given") or {}).get(score.title)
         seed = int(stream(int(result.settings.get("random_state") or 0), f"test of {score.title}").integers(2**31))
-        products = _products(score, result.predictions, result.residuals, table, given, seed)
+        others = OtherColumns.of(table, grams, score.feature, given, seed)
+        products, reason = _products(score, result.predictions, result.residuals, others)
         for k in range(len(score.rules)) if by_subgroup else [None]:
             rows = slice(None) if k is None else score.code == k
             name = {} if k is None else subgroup_columns(score, k)
             own = None if result.weights is None else result.weights[rows]
-            lines.append({"feature": score.title, **name, **_line(products[rows], own, result.level)})
+            line = _line(products[rows], own, result.level)
+            why = reason or ("there are too few rows" if np.isnan(line["p_value"]) else "")
+            decision = UNDECIDED if why else "rejected" if line["p_value"] < alpha else "not rejected"
+            line |= {"p_value": float("nan") if why else line["p_value"], "decision": decision, "reason": why}
+            lines.append({"feature": score.title, **name, **line})
     return lines
+
+
+@dataclass(frozen=True, eq=False)
+class OtherColumns:
+    """Columns that target and prediction are regressed on.
+
+    Attributes
+    ----------
+    matrix : float array
+        For ridge regressions and forests.
+    grams : FoldGrams
+        Design matrix of the whole table, for kernels and terms with thresholds.
+    names : tuple of str
+        Which of its columns are used.
+    seed : int
+        Seed of forests and samples.
+    """
+
+    matrix: Floats
+    grams: FoldGrams
+    names: tuple[str, ...]
+    seed: int
+
+    @classmethod
+    def of(
+        cls, table: Table, grams: FoldGrams, feature: Sequence[str], given: Sequence[str] | None, seed: int
+    ) -> OtherColumns:
+        """Return the columns of `given`, all but those of the feature if None."""
+        names = [name for name in table.names if name not in feature and (given is None or name in given)]
+        return cls(one_hot(table, tuple(feature), given), grams, tuple(names), seed)
+
+    def ranked(self, targets: Floats) -> PilotForest:
+        """Return a small forest that ranks the columns by how well they predict some targets."""
+        return PilotForest.of(self.grams, targets, self.names, self.seed)
 
 
 def _same_rows(X: Any, result: ImportanceData) -> Table:
@@ -73,30 +126,29 @@ def _same_rows(X: Any, result: ImportanceData) -> Table:
     return table
 
 
-def _products(
-    score: FeatureResult, predictions: Floats, residuals: Floats, table: Table, given: Sequence[str] | None, seed: int
-) -> Floats:
+def _products(score: FeatureResult, predictions: Floats, residuals: Floats, others: OtherColumns) -> tuple[Floats, str]:
     """Return for each row the product of the residuals of target and prediction, summed over predictions.
 
-    Both are regressed on the columns of `given`, all others if None.
+    And why the regressions have not captured the dependence on the other columns; empty if nothing indicates that.
     """
     assert score.moved is not None
     assert score.moved_variance is not None
     shifts = score.moved.astype(np.float64)
+    products, reason = np.zeros(len(shifts)), ""
     if not shifts.any():
-        return np.zeros(len(shifts))
-    predictors = one_hot(table, score.feature, given)
+        return products, reason
     mc_variance = score.moved_variance.astype(np.float64)
-    products = np.zeros(len(shifts))
+    pairs = []
     for k in range(shifts.shape[1]):
         prediction = predictions[:, k]
         starts = [prediction + shifts[:, k], np.zeros(len(shifts))]  # the mean over resamples, or nothing
-        of_target, one = residualize(prediction + residuals[:, k], starts, predictors, seed)
-        of_prediction, two = residualize(prediction, starts, predictors, seed)
+        of_target, one = residualize(prediction + residuals[:, k], starts, others)
+        of_prediction, two = residualize(prediction, starts, others)
+        pairs.append((of_target, of_prediction))
         products += of_target * of_prediction
         if one == two == 0:
             products -= mc_variance[:, k]
-    return products
+    return products, lack_of_fit(pairs, others)
 
 
 def _line(products: Floats, weights: Floats | None, level: float) -> dict[str, Any]:
@@ -116,24 +168,78 @@ def _line(products: Floats, weights: Floats | None, level: float) -> dict[str, A
     return {"n": as_count(n), **{name: float(value) for name, value in columns.items()}, "noise": noise}
 
 
-def residualize(values: Floats, starts: list[Floats], predictors: Floats, seed: int) -> tuple[Floats, int]:
-    """Return the held-out residuals of values on the predictors, and the number of the start of the best fit.
+def residualize(values: Floats, starts: list[Floats], others: OtherColumns) -> tuple[Floats, int]:
+    """Return the held-out residuals of values on the other columns, and the number of the start of the best fit.
 
-    Starts depend on the predictors alone; regressions are of the values minus a start.
+    Starts depend on the other columns alone; regressions are of the values minus a start.
     """
     candidates = []
-    for start in starts:
+    for number, start in enumerate(starts):
         values_left = values - start
-        linear = best_ridge_residuals(predictors, values_left)
-        candidates += [values_left, linear, _forest_residuals(linear, predictors, seed)]
-    best = int(np.argmin([float(np.mean(one**2)) for one in candidates]))
-    return candidates[best], best // 3
+        linear = best_ridge_residuals(others.matrix, values_left)
+        found = [values_left, linear, _forest_residuals(linear, others), *_smooth_residuals(linear, others)]
+        candidates += [(float(np.mean(one**2)), number, one) for one in found]
+    _, number, best = min(candidates, key=lambda one: one[0])
+    return best, number
 
 
-def _forest_residuals(values: Floats, predictors: Floats, seed: int) -> Floats:
+def _forest_residuals(values: Floats, others: OtherColumns) -> Floats:
     """Return the out-of-bag residuals of a forest."""
-    tried = max(1, predictors.shape[1] // 2)
-    forest = grow_forest(predictors, values[:, None], n_trees=_N_TREES, tried=tried, seed=seed, n_jobs=1)
+    tried = max(1, others.matrix.shape[1] // 2)
+    forest = grow_forest(others.matrix, values[:, None], n_trees=_N_TREES, tried=tried, seed=others.seed, n_jobs=1)
     predicted = forest.out_of_bag[:, 0]
     residuals: Floats = values - np.where(np.isnan(predicted), values.mean(), predicted)
     return residuals
+
+
+def _smooth_residuals(values: Floats, others: OtherColumns) -> Iterator[Floats]:
+    """Yield held-out residuals of a kernel regression, of terms with thresholds, and of a kernel after these."""
+    if is_extreme(values):
+        return
+    target = values - values.mean()
+    pilot = others.ranked(target[:, None])
+    changes = fit_threshold_terms(others.grams, None, target, pilot.ranked) if pilot.predictive else None
+    attempts = [(target, pilot)]
+    if changes is not None:
+        yield changes.residuals
+        attempts.append((changes.residuals, others.ranked(changes.residuals[:, None])))
+    for left, forest in attempts:
+        kernel = fit_kernel(others.grams, (left - left.mean())[:, None], forest, others.seed)
+        if kernel is not None:
+            yield kernel.residuals[:, 0]
+
+
+def lack_of_fit(pairs: list[tuple[Floats, Floats]], others: OtherColumns) -> str:
+    """Return where the residuals of target and prediction covary between neighbouring rows; empty if nowhere.
+
+    Neighbours are those by one column, and by two of the columns that predict the residuals best.
+    """
+    from scipy.spatial import cKDTree
+    from scipy.special import ndtri
+
+    rng = stream(others.seed, "check of neighbours")
+    rows = rng.permutation(len(others.grams.order))[:_CHECKED_ROWS]
+    columns = others.grams.design.allowed(others.names)
+    targets = np.hstack([np.column_stack(pair) for pair in pairs])
+    if len(rows) < 2 * _CHECKED_PAIRS or not len(columns) or is_extreme(targets.ravel()):
+        return ""
+    ranked = list(dict.fromkeys([*others.ranked(targets).ranked.tolist(), *columns.tolist()]))
+    sets = [(at,) for at in ranked[:_CHECKED_COLUMNS]] + list(combinations(ranked[:_CHECKED_PAIRS], 2))
+    values, places = others.grams.values[rows], others.grams.order[rows]
+    values = values + 1e-6 * rng.random(values.shape)  # neighbours among equal values are random
+    most = max(_FEW_NEIGHBOURS, round(np.sqrt(len(rows))))
+    found = []
+    for some in sets:
+        nearest = np.asarray(cKDTree(values[:, some]).query(values[:, some], k=most + 1)[1])[:, 1:]
+        for n_neighbours in (_FEW_NEIGHBOURS, most):
+            terms = np.zeros(len(rows))
+            for one, two in pairs:
+                around = (two - two.mean())[places][nearest[:, :n_neighbours]].mean(axis=1)
+                terms += (one - one.mean())[places] * around
+            size = float(np.sqrt((terms**2).sum()))
+            found.append((float(terms.sum()) / size if size > 0 else 0.0, some))
+    largest, some = max(found)
+    if largest < ndtri(1 - _LEVEL / len(found)):
+        return ""
+    names = " and ".join(dict.fromkeys(others.grams.design.parts[at].column for at in sorted(some)))
+    return f"the residuals of target and prediction still depend on {names} in the same way"

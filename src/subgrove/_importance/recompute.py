@@ -115,6 +115,14 @@ class ScoringSource(ResultInputs):
         fitted = self.trees[feature].restricted(feature, columns)
         return self._scored(fitted, fitted.read(self.rows), feature)
 
+    def fitted_context(self, features: Sequence[Feature]) -> ScoringContext:
+        """Return the context with the sampler fitted again as it was."""
+        table = read_table(self.rows, lenient=True)
+        fitted, read = fit_sampler(
+            self.sampler, self.sets, self.rows, table, self.train, features, self.model, self.context.seed
+        )
+        return self._with_sampler(fitted, read, self.context.predictor.fresh())
+
     def refitted(self, feature: Feature, columns: tuple[str, ...]) -> tuple[FeatureResult, int]:
         """Return the result with the sampler fitted again, conditional on some columns."""
         table = read_table(self.rows, lenient=True)

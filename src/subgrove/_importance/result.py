@@ -18,11 +18,10 @@ from subgrove._importance.calibration import (
 from subgrove._importance.explanation import Explanation, explained
 from subgrove._importance.gap_result import Gap
 from subgrove._importance.gap_steps import gap_between
-from subgrove._importance.independence_test import independence_lines
-from subgrove._importance.intervals import adjusted_p_values, known_sources, read_sources
+from subgrove._importance.intervals import known_sources, read_sources
 from subgrove._importance.recompute import read_resamples, stored_inputs
 from subgrove._importance.relative import RelativeImportance, relative_steps
-from subgrove._importance.result_tables import ImportanceTables
+from subgrove._importance.result_tests import ImportanceTests
 from subgrove._importance.storage import read_result, write_result
 from subgrove._importance.tables import differences, result_text, score_of
 from subgrove._scoring.feature_result import with_rows
@@ -30,7 +29,7 @@ from subgrove.exceptions import ParameterError
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ImportanceResult(ImportanceTables):
+class ImportanceResult(ImportanceTests):
     """Importance of features: overall, by subgroup, by row.
 
     Attributes
@@ -173,38 +172,6 @@ class ImportanceResult(ImportanceTables):
         counts = {"n_rows_predicted": model.n_rows, "n_calls": model.n_calls}
         predicted = {name: self.settings[name] + count for name, count in counts.items()}
         return replace(self, scores=tuple(scores), settings={**self.settings, **predicted, "sampler_resamples": n})
-
-    def independence_test(self, X: Any, *, by_subgroup: bool = False) -> Any:
-        """Return a test of conditional independence of target and feature that does not trust the sampler.
-
-        A fitted sampler is a little wrong, and with enough rows the p-values of `overall` show it: they reject for
-        features that are irrelevant given the others. Here the shift of the predictions is multiplied by their
-        residuals, after both were predicted from the other columns; an error of the sampler counts only as far as
-        that prediction misses it as well.
-
-        Parameters
-        ----------
-        X : table
-            The rows that importance was computed on; results do not store them.
-        by_subgroup : bool, default False
-            Whether there is a row for each subgroup instead of one for each feature.
-
-        Returns
-        -------
-        table
-            Columns of `overall`. `estimate` is the importance for the squared error (of probabilities: the Brier
-            score), whatever the losses are.
-
-        Examples
-        --------
-        >>> import subgrove as sg
-        >>> linear = sg.simulate.scenario("linear")
-        >>> train, test = linear.sample(400, random_state=1), linear.sample(300, random_state=2)
-        >>> imp = sg.importance(linear.model, test.X, test.y, train=train.X, features=["x1", "x2"], random_state=1)
-        >>> (imp.independence_test(test.X)["p_holm"] < 0.05).tolist()
-        [True, True]
-        """
-        return table_of_lines(self.backend, adjusted_p_values(independence_lines(self, X, by_subgroup=by_subgroup)))
 
     def compare(self, other: ImportanceResult) -> Any:
         """Return the differences to another result, feature by feature: this one minus the other.

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from subgrove._core.execution import Streams
+from subgrove._core.execution import IndependentStreams, Streams
 from subgrove._core.kinds import Floats
 from subgrove._data.replace_columns import Changes, Frames, Rows
 from subgrove._data.table import Table
@@ -63,6 +63,8 @@ class ScoringContext:
         Baseline predictions as the model returned them. Without them no duplicates are looked up.
     copies_table : bool
         Whether there is memory for a copy of a table larger than a batch, which saves copying in each repeat.
+    independent_draws : bool
+        Whether rows and repeats are drawn independently: no balanced draws, no exact expectations.
     """
 
     predictor: Predictor
@@ -81,12 +83,14 @@ class ScoringContext:
     adaptive: AdaptiveRepeats | None = None
     baseline_predictions: Predictions | None = None
     copies_table: bool = False
+    independent_draws: bool = False
     cache: dict[str, Any] = field(init=False, default_factory=dict)
 
     def resample(self, feature: Feature, n_repeats: int) -> ResampledFeature:
         """Resample a feature."""
-        streams = Streams(self.seed, title(feature), n_repeats)
-        exact = len(self.losses.per_row) == len(self.losses.losses)
+        kind = IndependentStreams if self.independent_draws else Streams
+        streams = kind(self.seed, title(feature), n_repeats)
+        exact = len(self.losses.per_row) == len(self.losses.losses) and not self.independent_draws
         return resample(self.sampler, self.table, feature, streams, self.weights, exact=exact)
 
 

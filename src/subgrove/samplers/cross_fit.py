@@ -51,7 +51,7 @@ class CrossFitted(FittedSampler):
         """Resample each fold, and combine the results."""
         parts = []
         for number, fold in enumerate(self.folds):
-            own = Streams(rngs.seed, f"{rngs.key}, fold {number}", rngs.n_repeats)
+            own = replace(rngs, key=f"{rngs.key}, fold {number}")
             fold_weights = None if weights is None else weights[fold.rows]
             # The training rows of a fold are test rows of the other one: only draws record them as donors.
             allowed = exact and not fold.fitted.uses_training_donors

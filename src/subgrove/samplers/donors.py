@@ -8,6 +8,9 @@
 - `training_donors`: donors are training rows of the same subgroup, spread evenly over rows and repeats.
 - `balanced_points` with `SortedPools`: donors, or residuals, at quasi-random quantiles of a sorted pool.
 - `shuffle_within`: one random permutation within cells.
+
+With `IndependentStreams`, `training_donors` and `balanced_points` draw each row and repeat independently, and
+`cyclic_shifts` are plain random permutations.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._core.execution import KeyedStreams, Streams, cached
+from subgrove._core.execution import IndependentStreams, KeyedStreams, Streams, cached
 from subgrove._core.kinds import Codes, Floats
 from subgrove._data.replace_columns import CyclicShift, Donors, Rows
 
@@ -31,6 +34,9 @@ def cyclic_shifts(code: Codes, n_groups: int, rngs: Streams, *, fixed_points: bo
 
     A row alone in its subgroup keeps its value. With `fixed_points` a row may be its own donor.
     """
+    if isinstance(rngs, IndependentStreams):
+        yield from (Donors(shuffle_within(code, rng, fixed_points=True)) for rng in rngs)
+        return
     rng = rngs.shared
     order = _random_order(code, n_groups, rng)
     place = np.empty_like(order)
@@ -56,6 +62,11 @@ def training_donors(code: Codes, pools: list[Rows], rngs: Streams) -> Iterator[R
     """
     if isinstance(rngs, KeyedStreams):
         yield from _keyed_donors(code, pools, rngs)
+        return
+    if isinstance(rngs, IndependentStreams):
+        members, counts = np.concatenate(pools), np.array([len(pool) for pool in pools])
+        starts, counts = (np.cumsum(counts) - counts)[code], counts[code]
+        yield from (members[starts + (rng.random(len(code)) * counts).astype(np.intp)] for rng in rngs)
         return
     rng = rngs.shared
     n_groups = len(pools)
@@ -221,6 +232,9 @@ def balanced_points(code: Codes, n_groups: int, own: Floats, rngs: Streams) -> I
         One stream for each repeat; only their shared part is used. With keyed streams rows are independent of each
         other: each starts at a random point.
     """
+    if isinstance(rngs, IndependentStreams):
+        yield from (rng.random(len(code)) for rng in rngs)
+        return
     if isinstance(rngs, KeyedStreams):
         start = rngs.of_rows.random(len(code))
     else:
