@@ -14,8 +14,8 @@ from subgrove._data.table import read_like, read_table
 from subgrove._regress import FoldGrams
 from subgrove._regress.kernel import PilotForest
 from subgrove._regress.level_means import fit_level_means
+from subgrove._regress.levels import fit_ordered_levels
 from subgrove._regress.linear import LinearPredictor
-from subgrove._regress.ordered_levels import fit_ordered_levels
 from subgrove._regress.threshold_terms import ThresholdFit, fit_threshold_terms
 
 RNG = np.random.default_rng(0)

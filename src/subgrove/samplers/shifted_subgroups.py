@@ -19,19 +19,17 @@ from subgrove._subgroups import Partition
 from subgrove._subgroups.partition import grow_partition
 from subgrove.exceptions import ColumnError, ParameterError
 from subgrove.samplers.base import Feature, FittedSampler, Sampler, lookup_feature
-from subgrove.samplers.location_shift import (
+from subgrove.samplers.location_shift import ResidualSampler, intercept_only, residual_column
+from subgrove.samplers.predicted_probabilities import LevelSampler
+from subgrove.samplers.resampled_feature import ResampledFeature
+from subgrove.samplers.training_donors import (
     MAX_ROWS,
     NO_LIMIT,
     REPORT_DEPTH,
-    LevelSampler,
-    ResidualSampler,
     SharedTraining,
     has_few_levels,
-    intercept_only,
     read_shared_training,
-    residual_column,
 )
-from subgrove.samplers.resampled_feature import ResampledFeature
 from subgrove.trees.training import select_columns
 
 

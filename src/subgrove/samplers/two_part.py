@@ -21,28 +21,6 @@ from subgrove._subgroups import Partition
 from subgrove.samplers.base import Feature, FittedSampler
 from subgrove.samplers.resampled_feature import ResampledFeature
 
-_END_SHARE = 0.05  # of the rows, from which the smallest or the largest value is special
-_SHARE = 0.2  # likewise for any other value
-_MIN_ORDINARY = 50  # rows with other values
-_MIN_DISTINCT = 10  # of their values
-
-
-def special_values(series: TypedColumn) -> Floats:
-    """Return the values of a numeric column that many rows share, if the others are like ordinary numbers."""
-    none = np.empty(0)
-    if series.info.kind != "numeric":
-        return none
-    known = series.values[~series.missing]
-    values, counts = np.unique(known, return_counts=True)
-    if len(values) <= _MIN_DISTINCT:
-        return none
-    limits = np.full(len(values), _SHARE)
-    limits[[0, -1]] = _END_SHARE
-    special = counts >= limits * len(known)
-    ordinary = int(counts[~special].sum())
-    enough = ordinary >= max(_MIN_ORDINARY, _SHARE * len(known)) and (~special).sum() >= _MIN_DISTINCT
-    return np.asarray(values[special]) if enough else none
-
 
 @dataclass(frozen=True, eq=False)
 class SpecialProbabilities:

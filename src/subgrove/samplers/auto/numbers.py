@@ -12,7 +12,7 @@ from subgrove._core.kinds import Floats, Rows
 from subgrove._data.table import TypedColumn
 from subgrove._regress import LinearFit, exceeds_standard_error, fit_dense_linear, fit_sparse_linear
 from subgrove._regress.kernel import PilotForest, SmoothPredictor, fit_kernel, location_and_spread
-from subgrove._regress.level_means import WithLevelMeans, fit_level_means
+from subgrove._regress.level_means import MANY_LEVELS, WithLevelMeans, fit_level_means
 from subgrove._regress.threshold_terms import fit_threshold_terms
 from subgrove._subgroups.depth import leave_one_out_scores
 from subgrove._subgroups.partition import TreeSettings
@@ -20,13 +20,15 @@ from subgrove.samplers.auto.candidates import Candidate, CandidateSet
 from subgrove.samplers.auto.choice import SMOOTH_TERMS, UNREADABLE
 from subgrove.samplers.forest_donors import ForestDonors, fit_donor_forest
 from subgrove.samplers.location_shift import (
+    NewValues,
     ResidualSampler,
+    ValueScale,
     intercept_only,
+    judging_scale,
     residual_column,
+    scales_to_try,
 )
-from subgrove.samplers.new_values import NewValues
-from subgrove.samplers.reweighted import ReweightedResiduals, back_transformed_scores, fit_reweighted
-from subgrove.samplers.scales import ValueScale, judging_scale, scales_to_try
+from subgrove.samplers.predicted_probabilities import ReweightedResiduals, back_transformed_scores, fit_reweighted
 
 _RESIDUAL_DEPTH = 3
 _ROWS_TO_TRUST_TESTS = 1000  # with fewer, a test may have missed a dependence
@@ -83,7 +85,8 @@ class NumberCandidates(CandidateSet):
     def _linear(self, name: str, x: Floats) -> tuple[LinearFit | None, LinearFit, PilotForest]:
         """Return the sparse linear fit, that or the mean, and a pilot forest on its residuals."""
         names, grams = self.predictors.names, self.training.grams
-        by_level = fit_level_means(self.predictors, x)
+        many = any(len(column.levels) > MANY_LEVELS for column in self.predictors.columns)
+        by_level = fit_level_means(self.predictors, x) if many else None
         target = x if by_level is None else x.mean() + by_level.residuals
         sparse = fit_sparse_linear(grams, name, target, names)
         fit = sparse or intercept_only(grams, TypedColumn(replace(self.series.info, name=name), target))

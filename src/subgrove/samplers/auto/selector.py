@@ -26,17 +26,12 @@ from subgrove._data.table import Table, TypedColumn
 from subgrove._regress import FoldGrams, mean_and_std_error
 from subgrove._subgroups import Partition
 from subgrove._subgroups.partition import grow_partition
-from subgrove.samplers.auto.candidates import (
-    Candidate,
-    best_candidate,
-    present,
-    training_subgroups,
-)
+from subgrove.samplers.auto.candidates import Candidate, LevelCandidates, best_candidate, present, training_subgroups
 from subgrove.samplers.auto.choice import CandidateScore, SamplerChoice
-from subgrove.samplers.auto.levels import LevelCandidates
 from subgrove.samplers.auto.numbers import NumberCandidates
 from subgrove.samplers.base import Feature, FittedSampler, Sampler, lookup_feature, title
-from subgrove.samplers.location_shift import (
+from subgrove.samplers.resampled_feature import ResampledFeature, RowGroups
+from subgrove.samplers.training_donors import (
     MAX_ROWS,
     NO_LIMIT,
     REPORT_DEPTH,
@@ -44,11 +39,15 @@ from subgrove.samplers.location_shift import (
     has_few_levels,
     read_shared_training,
 )
-from subgrove.samplers.resampled_feature import ResampledFeature, RowGroups
-from subgrove.samplers.two_part import SpecialProbabilities, TwoPart, special_codes, special_values
+from subgrove.samplers.two_part import SpecialProbabilities, TwoPart, special_codes
 
 _MIN_ORDINARY = 20  # with fewer ordinary values there is nothing to select by
 _MIN_SPECIAL = 10  # with fewer special values, their probability is the same in all rows
+Selected = tuple[FittedSampler, SamplerChoice]
+_END_SHARE = 0.05  # of the rows, from which the smallest or the largest value is special
+_SHARE = 0.2  # likewise for any other value
+_MIN_OTHERS = 50  # rows with other values
+_MIN_DISTINCT = 10  # of their values
 
 
 @dataclass(eq=False, repr=False)
@@ -185,9 +184,6 @@ class FittedAuto(FittedSampler):
         return lookup_feature(self.learned, feature, Auto.name)
 
 
-Selected = tuple[FittedSampler, SamplerChoice]
-
-
 @dataclass(frozen=True, eq=False)
 class SamplerSelector:
     """Selects the sampler of one feature."""
@@ -304,3 +300,20 @@ def _with_details(choice: SamplerChoice, sampler: FittedSampler) -> SamplerChoic
 def _summary(candidate: Candidate, best: Candidate) -> CandidateScore:
     gap, error = mean_and_std_error(present(candidate.scores - best.scores))
     return CandidateScore(candidate.name, candidate.score, gap, error, candidate.complexity)
+
+
+def special_values(series: TypedColumn) -> Floats:
+    """Return the values of a numeric column that many rows share, if the others are like ordinary numbers."""
+    none = np.empty(0)
+    if series.info.kind != "numeric":
+        return none
+    known = series.values[~series.missing]
+    values, counts = np.unique(known, return_counts=True)
+    if len(values) <= _MIN_DISTINCT:
+        return none
+    limits = np.full(len(values), _SHARE)
+    limits[[0, -1]] = _END_SHARE
+    special = counts >= limits * len(known)
+    ordinary = int(counts[~special].sum())
+    enough = ordinary >= max(_MIN_OTHERS, _SHARE * len(known)) and (~special).sum() >= _MIN_DISTINCT
+    return np.asarray(values[special]) if enough else none
