@@ -15,8 +15,8 @@ from subgrove._regress import FoldGrams
 from subgrove._regress.kernel import PilotForest
 from subgrove._regress.level_means import fit_level_means
 from subgrove._regress.levels import fit_ordered_levels
-from subgrove._regress.linear import LinearPredictor
-from subgrove._regress.threshold_terms import ThresholdFit, fit_threshold_terms
+from subgrove._regress.linear import LinearFit, LinearPredictor
+from subgrove._regress.threshold_terms import fit_threshold_terms
 
 RNG = np.random.default_rng(0)
 X = pd.DataFrame(RNG.normal(size=(1000, 4)), columns=list("abcd"))
@@ -25,7 +25,7 @@ GRAMS = FoldGrams.of(TABLE, 0)
 NOTHING = LinearPredictor("x", 0.0, (), GRAMS.design)
 
 
-def thresholds(mean: Floats, noise: float) -> tuple[ThresholdFit | None, Floats]:
+def thresholds(mean: Floats, noise: float) -> tuple[LinearFit | None, Floats]:
     target = mean - mean.mean() + noise * np.random.default_rng(1).normal(size=1000)
     pilot = PilotForest.of(GRAMS, target[:, None], list("abcd"), 0)
     return fit_threshold_terms(GRAMS, NOTHING, target, pilot.ranked), mean - mean.mean()
@@ -38,8 +38,9 @@ def thresholds(mean: Floats, noise: float) -> tuple[ThresholdFit | None, Floats]
         1.0 * (X["c"] > 0.5),
         np.abs(X["d"] - 0.3),
         np.where(X["a"] > -0.5, X["b"], -X["b"]),
+        0.5 * np.sign(X["a"] * X["b"]),
     ],
-    ids=["sign", "step", "kink", "slopes"],
+    ids=["sign", "step", "kink", "slopes", "two steps"],
 )
 def test_changes_at_a_threshold_are_found(mean: Any) -> None:
     found, truth = thresholds(np.asarray(mean), 0.2)

@@ -18,7 +18,7 @@ from subgrove._data.encode import Design, DesignColumn
 from subgrove._data.table import Table
 from subgrove._regress.forest import grow_forest
 from subgrove._regress.gram import FoldGrams
-from subgrove._regress.kernel import KernelPredictor, PilotForest, SmoothPredictor, fit_kernel
+from subgrove._regress.kernel import KernelPredictor, PilotForest, PredictorSum, fit_kernel
 from subgrove._regress.linear import fit_sparse_linear
 
 _MAX_KEPT = 0.9
@@ -111,11 +111,12 @@ def fit_kernel_levels(
     names: Sequence[str],
     seed: int,
     summaries: Floats | None = None,
+    pilot: PilotForest | None = None,
 ) -> KernelLevelsFit | None:
     """Fit the probabilities of the values of a column; None if no column predicts them.
 
     `summaries` are numbers of each row whose prediction decides on the columns and widths of the kernel; by default
-    the indicators of the values.
+    the indicators of the values. `pilot` is a forest on them, if it has been grown before.
     """
     values, code = np.unique(series, return_inverse=True)
     if len(values) < 2:
@@ -123,7 +124,7 @@ def fit_kernel_levels(
     indicators = (code[:, None] == np.arange(len(values))).astype(np.float64)
     shares = indicators.mean(axis=0)
     centred = indicators - shares
-    pilot = PilotForest.of(grams, centred if summaries is None else summaries, names, seed)
+    pilot = pilot or PilotForest.of(grams, centred if summaries is None else summaries, names, seed)
     fit = fit_kernel(grams, centred, pilot, seed, summaries)
     if fit is None:
         return None
@@ -179,18 +180,18 @@ class ForestLevels:
 
 
 @dataclass(frozen=True, eq=False)
-class ForestLevelsFit:
-    """Forest with the value of each level, and out-of-bag log scores of the rows."""
+class LevelsFit:
+    """Predictor of probabilities, the value of each level, and held-out log scores of the rows."""
 
     kept: ClassVar[float] = 0.0
-    predictor: ForestLevels
+    predictor: Any
     values: npt.NDArray[np.generic]
     scores: Floats
 
 
 def fit_forest_levels(
     grams: FoldGrams, feature: str, series: npt.NDArray[np.generic], names: Sequence[str], seed: int
-) -> ForestLevelsFit | None:
+) -> LevelsFit | None:
     """Grow forests with leaves of several sizes, and return that with the best out-of-bag log score."""
     values, code = np.unique(series, return_inverse=True)
     parts = grams.design.allowed(names)
@@ -200,7 +201,7 @@ def fit_forest_levels(
     predictors[grams.order] = grams.values[:, parts]
     outputs = (code[:, None] == np.arange(len(values))).astype(np.float64)
     shares = outputs.mean(axis=0)
-    best: ForestLevelsFit | None = None
+    best: LevelsFit | None = None
     columns = tuple(grams.design.parts[at] for at in parts)
     for size in _NODE_SIZES:
         if 2 * size > len(code):
@@ -219,7 +220,7 @@ def fit_forest_levels(
         scores = -np.log(np.maximum(probabilities[np.arange(len(code)), code], 1e-300))
         if best is None or scores.mean() < best.scores.mean():
             predictor = ForestLevels(feature, columns, forest, shares, weight, grams.design)
-            best = ForestLevelsFit(predictor, values, scores)
+            best = LevelsFit(predictor, values, scores)
     return best
 
 
@@ -234,7 +235,7 @@ class OrderedLevels:
 
     Attributes
     ----------
-    location : LinearPredictor or SmoothPredictor
+    location : LinearPredictor or PredictorSum
         Predicts the normal score of a level.
     cuts : float array
         Upper threshold of each level but the last.
@@ -266,21 +267,6 @@ class OrderedLevels:
         return str(self.location.text(most))
 
 
-@dataclass(frozen=True, eq=False)
-class OrderedLevelsFit:
-    """Predictor of probabilities, the value of each level, and held-out log scores of the rows."""
-
-    kept: ClassVar[float] = 0.0
-    predictor: OrderedLevels
-    values: npt.NDArray[np.generic]
-    scores: Floats
-
-    @property
-    def n_terms(self) -> int:
-        """Number of terms of the location."""
-        return len(self.predictor.location.terms)
-
-
 def _probit() -> Callable[[Floats], Floats]:
     from scipy.special import ndtr
 
@@ -298,7 +284,7 @@ _LINKS: dict[str, Callable[[], Callable[[Floats], Floats]]] = {"probit": _probit
 
 def fit_ordered_levels(
     grams: FoldGrams, feature: str, series: npt.NDArray[np.generic], names: Sequence[str], seed: int
-) -> OrderedLevelsFit | None:
+) -> LevelsFit | None:
     """Fit the probabilities of levels whose values are ordered; None if no column predicts their rank."""
     from scipy.special import ndtri
 
@@ -314,14 +300,14 @@ def fit_ordered_levels(
     pilot = PilotForest.of(grams, residuals[:, None], names, seed)
     smooth = fit_kernel(grams, residuals[:, None], pilot, seed)
     if smooth is not None:
-        location, residuals = SmoothPredictor(location, smooth.predictor), smooth.residuals[:, 0]
-    best: OrderedLevelsFit | None = None
+        location, residuals = PredictorSum(location, smooth.predictor), smooth.residuals[:, 0]
+    best: LevelsFit | None = None
     for link in _LINKS:
         cuts, slope = _fit_thresholds(code, scores - residuals, shares, _LINKS[link]())
         predicted = _probabilities(cuts, slope, scores - residuals, _LINKS[link]())
         found = log_scores((1 - _FLAT) * predicted + _FLAT * shares, code)
         if best is None or found.mean() < best.scores.mean():
-            best = OrderedLevelsFit(OrderedLevels(location, cuts, slope, link, shares), values, found)
+            best = LevelsFit(OrderedLevels(location, cuts, slope, link, shares), values, found)
     return best
 
 

@@ -23,14 +23,10 @@ from subgrove._data.columns import ColumnInfo
 from subgrove._data.replace_columns import Changes, Donors
 from subgrove._data.table import Table, TypedColumn
 from subgrove._regress import FoldGrams, LinearFit, LinearPredictor
-from subgrove._regress.kernel import SmoothPredictor
+from subgrove._regress.kernel import PredictorSum
 from subgrove._subgroups import Partition
 from subgrove.samplers.base import Feature, FittedSampler
-from subgrove.samplers.resampled_feature import (
-    DonorPool,
-    ResampledFeature,
-    RowGroups,
-)
+from subgrove.samplers.resampled_feature import DonorPool, ResampledFeature, RowGroups
 from subgrove.samplers.training_donors import SharedTraining, SortedPools, balanced_points
 
 _MIN_LOG_SPREAD = 0.3  # standard deviation of logarithms below which they are nearly linear
@@ -220,7 +216,7 @@ class ResidualSampler(FittedSampler):
         Range and rounding of new values.
     """
 
-    predictor: LinearPredictor | SmoothPredictor
+    predictor: LinearPredictor | PredictorSum
     partition: Partition
     shown: Partition
     code: Codes

@@ -24,22 +24,16 @@ from subgrove._regress import FoldGrams
 from subgrove._regress.kernel import location_and_spread
 from subgrove._regress.levels import (
     ForestLevels,
-    ForestLevelsFit,
     KernelLevels,
     KernelLevelsFit,
+    LevelsFit,
     OrderedLevels,
-    OrderedLevelsFit,
     fit_kernel_levels,
 )
 from subgrove._regress.multinomial import MultinomialFit, MultinomialPredictor
 from subgrove.samplers.base import Feature, FittedSampler
 from subgrove.samplers.location_shift import NewValues, ValueScale
-from subgrove.samplers.resampled_feature import (
-    ExactExpectation,
-    ExpectationTerm,
-    ResampledFeature,
-    RowGroups,
-)
+from subgrove.samplers.resampled_feature import ExactExpectation, ExpectationTerm, ResampledFeature, RowGroups
 
 _NEGLIGIBLE = 1e-12  # probabilities below it are rounding error
 _BINS = 24
@@ -73,7 +67,7 @@ class LevelSampler(FittedSampler):
     @classmethod
     def of(
         cls,
-        fit: MultinomialFit | ForestLevelsFit | KernelLevelsFit | OrderedLevelsFit,
+        fit: MultinomialFit | LevelsFit | KernelLevelsFit,
         series: TypedColumn,
         rows: Rows,
         columns: tuple[ColumnInfo, ...],
@@ -193,14 +187,14 @@ class ReweightedFit:
 
 
 def fit_reweighted(
-    grams: FoldGrams, feature: str, residuals: Floats, names: Any, noise: float, seed: int
+    grams: FoldGrams, feature: str, residuals: Floats, names: Any, noise: float, seed: int, pilot: Any = None
 ) -> ReweightedFit | None:
     """Fit the probabilities of bins of residuals; None if no column predicts them.
 
-    `noise` is an estimate of their variance given the columns.
+    `noise` is an estimate of their variance given the columns, `pilot` a forest on their location and spread.
     """
     bins, code = BinnedResiduals.of(residuals)
-    fit = fit_kernel_levels(grams, feature, code, names, seed, location_and_spread(residuals))
+    fit = fit_kernel_levels(grams, feature, code, names, seed, location_and_spread(residuals), pilot)
     if fit is None:
         return None
     ends = np.cumsum(fit.probabilities, axis=1)

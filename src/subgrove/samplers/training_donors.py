@@ -23,12 +23,7 @@ from subgrove._regress import FoldGrams
 from subgrove._subgroups import Partition
 from subgrove._subgroups.partition import TreeSettings
 from subgrove.samplers.base import Feature, FittedSampler, read_training_table
-from subgrove.samplers.resampled_feature import (
-    DonorPool,
-    ResampledFeature,
-    RowGroups,
-    exact_from,
-)
+from subgrove.samplers.resampled_feature import DonorPool, ResampledFeature, RowGroups, exact_from
 from subgrove.trees.candidates import SortedTable
 from subgrove.trees.training import select_columns
 
@@ -79,12 +74,26 @@ class SharedTraining:
         return self.sorted_table.table.without(feature)
 
 
+@dataclass(eq=False, repr=False)
+class TrainingSettings:
+    """Parameters that `Auto` and `ShiftedSubgroups` share."""
+
+    max_depth: int = NO_LIMIT
+    min_samples_leaf: int = 30
+    alpha: float = 0.05
+    given: Any = None
+    report_depth: int = REPORT_DEPTH
+    max_rows: int = MAX_ROWS
+    random_state: int | None = 0
+    n_jobs: int | None = None
+
+
 def read_shared_training(
     sampler: Any, X: Any, features: Any
 ) -> tuple[tuple[ColumnInfo, ...], tuple[Feature, ...], SharedTraining]:
     """Return the columns of training rows, the features to resample, and the shared training data.
 
-    `sampler` has the parameters of `Auto`.
+    `sampler` has `TrainingSettings`.
     """
     settings = TreeSettings.checked("transformation", sampler.max_depth, sampler.min_samples_leaf, sampler.alpha)
     report_depth = whole_number("report_depth", sampler.report_depth, least=0)

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from subgrove._core.execution import Streams
 from subgrove._core.kinds import Floats, Rows
@@ -19,6 +18,7 @@ from subgrove._data.replace_columns import Changes, Donors
 from subgrove._data.table import Table, TypedColumn
 from subgrove._subgroups import Partition
 from subgrove.samplers.base import Feature, FittedSampler
+from subgrove.samplers.chained import with_values
 from subgrove.samplers.resampled_feature import ResampledFeature
 
 
@@ -132,6 +132,4 @@ def _hidden(table: Table, name: str, own: Rows) -> Table:
     series = table.series(name)
     if series.info.is_nominal or not (own > 0).any():
         return table
-    numbers: npt.NDArray[np.float64] = np.array(table.numbers)
-    numbers[own > 0, table.positions()[table.names.index(name)]] = np.nan
-    return Table(table.columns, numbers, table.codes, table.unseen, table.places)
+    return with_values(table, name, np.where(own > 0, np.nan, series.values))

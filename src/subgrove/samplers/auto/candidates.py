@@ -257,7 +257,7 @@ class LevelCandidates(CandidateSet):
             None if series.info.is_nominal else fit_ordered_levels(grams, series.info.name, series.values, names, seed)
         )
         if ordered is not None:
-            fits.append(("ordered_levels", 1 + ordered.n_terms, ordered, lambda: ordered.scores))
+            fits.append(("ordered_levels", 1 + len(ordered.predictor.location.terms), ordered, lambda: ordered.scores))
         smooth = fit_kernel_levels(grams, series.info.name, series.values, names, seed)
         if smooth is not None:
             fits.append(("smooth_levels", SMOOTH_TERMS, smooth, lambda: smooth.scores))
