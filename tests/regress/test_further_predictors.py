@@ -105,3 +105,11 @@ def test_probabilities_of_ordered_levels_are_those_of_a_cumulative_model() -> No
     np.testing.assert_allclose(predicted.sum(axis=1), 1.0, atol=1e-6)
     assert np.abs(predicted - truth).mean() < 0.02
     assert fit_ordered_levels(GRAMS, "x", np.random.default_rng(7).integers(0, 5, 1000), list("abcd"), 0) is None
+
+
+def test_columns_of_few_values_have_no_thresholds() -> None:
+    flags = pd.DataFrame(np.random.default_rng(0).integers(0, 2, size=(400, 2)).astype(float), columns=["a", "b"])
+    grams = FoldGrams.of(read_table(flags), 0)
+    target = np.asarray(flags["a"] * flags["b"]) - 0.25
+    nothing = LinearPredictor("x", 0.0, (), grams.design)
+    assert fit_threshold_terms(grams, nothing, target, grams.design.allowed(["a", "b"])) is None

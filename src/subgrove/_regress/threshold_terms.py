@@ -160,7 +160,9 @@ def _best_term(grams: FoldGrams, parts: Sequence[int], residuals: Floats) -> Thr
     }
     steps = [(at, float(cut)) for at in parts[:_MOST_STEPS] if at in cuts for cut in cuts[at]]
     others: list[tuple[int | None, float | None]] = [(None, None), *((at, None) for at in parts), *steps]
-    indicators = np.array([grams.values[:, at] > cut for at, cut in steps], dtype=np.float64).reshape(len(steps), -1).T
+    indicators = (
+        np.array([grams.values[:, at] > cut for at, cut in steps], dtype=np.float64).reshape(-1, len(residuals)).T
+    )
     columns = np.column_stack([np.ones(len(residuals)), grams.values[:, list(parts)], indicators - indicators.mean(0)])
     centred = residuals - residuals.mean()
     spread = float(centred.std())
