@@ -45,6 +45,14 @@ def correlated(n: int, p: int, seed: int) -> pd.DataFrame:
     return pd.DataFrame(noise, columns=[f"x{at + 1}" for at in range(p)])
 
 
+def curves(n: int, p: int, seed: int) -> pd.DataFrame:
+    """Return columns, each a wave of the previous one plus noise."""
+    x = np.random.default_rng(seed).standard_normal((n, p))
+    for at in range(1, p):
+        x[:, at] = np.sin(2 * x[:, at - 1]) + 0.5 * x[:, at]
+    return pd.DataFrame(x, columns=[f"x{at + 1}" for at in range(p)])
+
+
 def tables() -> dict[str, list[pd.DataFrame]]:
     """2,000 rows x 20 columns, several of each kind."""
     seeds = range(1, _SAMPLES + 1)
@@ -52,7 +60,8 @@ def tables() -> dict[str, list[pd.DataFrame]]:
     made = {
         name: [sg.simulate.scenario(name, p=20).sample(2000, random_state=seed).X for seed in seeds] for name in names
     }
-    return made | {"correlated": [correlated(2000, 20, seed) for seed in seeds]}
+    made["correlated"] = [correlated(2000, 20, seed) for seed in seeds]
+    return made | {"curves": [curves(2000, 20, seed) for seed in seeds]}
 
 
 def fit() -> None:

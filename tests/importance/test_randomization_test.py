@@ -14,7 +14,8 @@ import subgrove as sg
 from subgrove._core.execution import IndependentStreams
 from subgrove._core.kinds import Floats
 from subgrove.exceptions import ParameterError
-from subgrove.samplers.donors import balanced_points, cyclic_shifts, training_donors
+from subgrove.samplers.donors import cyclic_shifts, training_donors
+from subgrove.samplers.training_donors import balanced_points
 
 N = 120
 RNG = np.random.default_rng(0)

@@ -14,9 +14,9 @@ from subgrove._data.table import read_like, read_table
 from subgrove._regress import FoldGrams
 from subgrove._regress.kernel import PilotForest
 from subgrove._regress.level_means import fit_level_means
-from subgrove._regress.linear import LinearPredictor
-from subgrove._regress.ordered_levels import fit_ordered_levels
-from subgrove._regress.threshold_terms import ThresholdFit, fit_threshold_terms
+from subgrove._regress.levels import fit_ordered_levels
+from subgrove._regress.linear import LinearFit, LinearPredictor
+from subgrove._regress.threshold_terms import fit_threshold_terms
 
 RNG = np.random.default_rng(0)
 X = pd.DataFrame(RNG.normal(size=(1000, 4)), columns=list("abcd"))
@@ -25,7 +25,7 @@ GRAMS = FoldGrams.of(TABLE, 0)
 NOTHING = LinearPredictor("x", 0.0, (), GRAMS.design)
 
 
-def thresholds(mean: Floats, noise: float) -> tuple[ThresholdFit | None, Floats]:
+def thresholds(mean: Floats, noise: float) -> tuple[LinearFit | None, Floats]:
     target = mean - mean.mean() + noise * np.random.default_rng(1).normal(size=1000)
     pilot = PilotForest.of(GRAMS, target[:, None], list("abcd"), 0)
     return fit_threshold_terms(GRAMS, NOTHING, target, pilot.ranked), mean - mean.mean()
@@ -38,8 +38,9 @@ def thresholds(mean: Floats, noise: float) -> tuple[ThresholdFit | None, Floats]
         1.0 * (X["c"] > 0.5),
         np.abs(X["d"] - 0.3),
         np.where(X["a"] > -0.5, X["b"], -X["b"]),
+        0.5 * np.sign(X["a"] * X["b"]),
     ],
-    ids=["sign", "step", "kink", "slopes"],
+    ids=["sign", "step", "kink", "slopes", "two steps"],
 )
 def test_changes_at_a_threshold_are_found(mean: Any) -> None:
     found, truth = thresholds(np.asarray(mean), 0.2)
@@ -104,3 +105,11 @@ def test_probabilities_of_ordered_levels_are_those_of_a_cumulative_model() -> No
     np.testing.assert_allclose(predicted.sum(axis=1), 1.0, atol=1e-6)
     assert np.abs(predicted - truth).mean() < 0.02
     assert fit_ordered_levels(GRAMS, "x", np.random.default_rng(7).integers(0, 5, 1000), list("abcd"), 0) is None
+
+
+def test_columns_of_few_values_have_no_thresholds() -> None:
+    flags = pd.DataFrame(np.random.default_rng(0).integers(0, 2, size=(400, 2)).astype(float), columns=["a", "b"])
+    grams = FoldGrams.of(read_table(flags), 0)
+    target = np.asarray(flags["a"] * flags["b"]) - 0.25
+    nothing = LinearPredictor("x", 0.0, (), grams.design)
+    assert fit_threshold_terms(grams, nothing, target, grams.design.allowed(["a", "b"])) is None

@@ -16,7 +16,7 @@ from subgrove._data.replace_columns import Donors
 from subgrove._data.table import read_table
 from subgrove._regress import FoldGrams
 from subgrove._regress.multinomial import MultinomialFit, _fit, _softmax, fit_sparse_multinomial
-from subgrove.samplers.location_shift import LevelSampler
+from subgrove.samplers.predicted_probabilities import LevelSampler
 
 
 def frame(n: int, seed: int) -> pd.DataFrame:

@@ -7,7 +7,7 @@ import pytest
 
 from subgrove._core.execution import Streams
 from subgrove._core.kinds import Codes, Floats
-from subgrove.samplers.donors import SortedPools, balanced_points
+from subgrove.samplers.training_donors import SortedPools, balanced_points
 
 CODE = np.repeat(np.arange(3, dtype=np.int32), [40, 25, 1])
 OWN = np.random.default_rng(0).normal(size=len(CODE))

@@ -12,7 +12,7 @@ import pytest
 import subgrove as sg
 from subgrove._core.execution import stream
 from subgrove._data.replace_columns import Donors
-from subgrove.samplers.cross_fit import _merged, random_folds
+from subgrove.samplers.fit import _merged, random_folds
 
 Floats = npt.NDArray[np.float64]
 SEED = 5

@@ -13,10 +13,11 @@ from subgrove._core.execution import Streams
 from subgrove._core.kinds import Floats
 from subgrove._data.table import TypedColumn, read_table
 from subgrove._regress import FoldGrams, grow_forest
+from subgrove.samplers.auto.selector import special_values
 from subgrove.samplers.forest_donors import ensemble_crps, fit_donor_forest
-from subgrove.samplers.reweighted import BinnedResiduals, fit_reweighted, quantile_crps
-from subgrove.samplers.scales import ValueScale, judging_scale, scales_to_try
-from subgrove.samplers.two_part import TwoPart, special_values
+from subgrove.samplers.location_shift import ValueScale, judging_scale, scales_to_try
+from subgrove.samplers.predicted_probabilities import BinnedResiduals, fit_reweighted, quantile_crps
+from subgrove.samplers.two_part import TwoPart
 
 
 def column(values: Floats) -> TypedColumn:

@@ -11,7 +11,7 @@ import subgrove as sg
 from subgrove._core.execution import Streams
 from subgrove._data.table import read_like, read_table
 from subgrove._subgroups import Partition
-from subgrove.samplers.subgroups import TrainingSubgroups, ranks
+from subgrove.samplers.training_donors import TrainingSubgroups, ranks
 
 
 def frame(n: int, seed: int) -> pd.DataFrame:

@@ -33,7 +33,8 @@ from subgrove._scoring.pilot import PilotRows
 from subgrove._scoring.row_losses import names_of
 from subgrove.exceptions import InputError, ParameterError
 from subgrove.samplers.base import Feature, FittedSampler, title
-from subgrove.samplers.fit import Given, conditional_on, fitted_sampler, row_wise_sampler, training_rows
+from subgrove.samplers.fit import fitted_sampler, row_wise_sampler, training_rows
+from subgrove.samplers.given import Given, conditional_on
 
 PILOT_ROWS = 400  # for fidelity checks and trial predictions
 _BATCH_ROWS = 50_000

@@ -28,7 +28,8 @@ from subgrove._scoring.score import score_features
 from subgrove._subgroups import Partition
 from subgrove.exceptions import InputError, ParameterError, SubgroveWarning, UnseenValueWarning
 from subgrove.samplers.base import Feature, FittedSampler
-from subgrove.samplers.fit import Given, training_rows
+from subgrove.samplers.fit import training_rows
+from subgrove.samplers.given import Given
 
 CHECKED_ROWS = 100  # predicted to check that the model is the same
 _TOLERANCE = 1e-6  # relative difference of losses that may be due to other batches

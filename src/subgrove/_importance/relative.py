@@ -18,7 +18,8 @@ from subgrove._importance.tables import ImportanceData, differences, overall_lin
 from subgrove._subgroups import find_subgroups
 from subgrove.exceptions import ParameterError, SubgroveWarning
 from subgrove.samplers.base import Feature, title
-from subgrove.samplers.fit import accepts_given, training_rows
+from subgrove.samplers.fit import training_rows
+from subgrove.samplers.given import accepts_given
 
 MAX_SINGLE = 5  # columns that have a step of their own; the others are added together
 Block = tuple[str, ...]  # columns that are added in one step

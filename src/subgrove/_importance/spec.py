@@ -29,16 +29,8 @@ from subgrove.exceptions import ParameterError, SameRowsWarning, SingletonSubgro
 from subgrove.losses import Loss
 from subgrove.losses.named import get_all
 from subgrove.samplers.base import Feature, FittedSampler, title
-from subgrove.samplers.fit import (
-    Given,
-    features_of,
-    fitted_given,
-    fitted_sampler,
-    read_given,
-    sampler_name,
-    training_rows,
-    with_columns,
-)
+from subgrove.samplers.fit import features_of, fitted_sampler, sampler_name, training_rows, with_columns
+from subgrove.samplers.given import Given, fitted_given, read_given
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

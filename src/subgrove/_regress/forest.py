@@ -250,13 +250,7 @@ class SklearnForest:
 
 
 def grow_sklearn_forest(
-    predictors: Floats,
-    outputs: Floats,
-    n_trees: int,
-    min_node_size: int,
-    tried: int,
-    seed: int,
-    n_jobs: int | None,
+    predictors: Floats, outputs: Floats, n_trees: int, min_node_size: int, tried: int, seed: int, n_jobs: int | None
 ) -> SklearnForest:
     """Grow a forest with scikit-learn."""
     from sklearn.ensemble import RandomForestRegressor

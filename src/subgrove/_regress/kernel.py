@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -23,7 +25,6 @@ from subgrove._data.encode import Design, DesignColumn
 from subgrove._data.table import Table
 from subgrove._regress.forest import grow_forest
 from subgrove._regress.gram import FoldGrams, exceeds_standard_error
-from subgrove._regress.linear import LinearPredictor, LinearTerm
 
 _CLIP = 4.0  # standard deviations at which columns are clipped
 _PENALTIES = 10.0 ** np.arange(-6, -0.9, 0.5)  # as shares of the number of rows
@@ -32,7 +33,7 @@ _MAX_ROWS, _MAX_LANDMARKS = 5000, 250
 _MOST_COLUMNS = 5
 _STARTS = ((0.3, 1.0, 3.0, 10.0), (0.3, 0.8, 2.0, 5.0), (0.3, 0.8, 2.0), (0.3, 0.8))  # by number of columns
 _MIN_GAIN = 0.01  # relative decrease of the error for which a width is changed
-_PILOT_TREES, _PILOT_ROWS, _PILOT_NODE = 40, 1000, 5
+_PILOT_TREES, _PILOT_ROWS, _PILOT_NODE = 28, 1000, 5
 _SHUFFLED_ROWS = 200
 _MIN_ROWS = 40
 _LEAST_ROOM = 1e-6  # of 1 minus the leverage: a larger one would make the errors of interpolations look small
@@ -65,6 +66,8 @@ class KernelPredictor:
     intercept: Floats
     design: Design
 
+    terms: ClassVar[tuple[Any, ...]] = ()
+
     @property
     def columns(self) -> tuple[str, ...]:
         """Columns of the kernel, that of the shortest length scale first."""
@@ -77,44 +80,48 @@ class KernelPredictor:
         kernel = _gaussian(np.column_stack(columns) * self.widths, self.landmarks)
         return np.asarray(self.intercept + kernel @ self.coefficients)
 
+    def text(self) -> str:
+        """Return the columns in words."""
+        return f"a smooth function of {', '.join(self.columns)}"
+
 
 @dataclass(frozen=True, eq=False)
-class SmoothPredictor:
-    """Linear prediction plus a smooth function of some columns.
+class PredictorSum:
+    """A prediction plus another part: a smooth function, terms that change at thresholds, or means by level.
 
     Attributes
     ----------
-    linear : LinearPredictor
-        Its linear part.
-    smooth : KernelPredictor
-        Its smooth part.
+    first : LinearPredictor or PredictorSum
+        The prediction.
+    extra : KernelPredictor, ThresholdChanges or LevelMeans
+        The other part.
     """
 
-    linear: LinearPredictor
-    smooth: KernelPredictor
+    first: Any
+    extra: Any
 
     @property
     def feature(self) -> str:
         """Name of the predicted feature."""
-        return self.linear.feature
+        return str(self.first.feature)
 
     @property
-    def terms(self) -> tuple[LinearTerm, ...]:
-        """Terms of the linear part."""
-        return self.linear.terms
+    def terms(self) -> tuple[Any, ...]:
+        """Terms of both parts."""
+        return (*self.first.terms, *self.extra.terms)
 
     @property
     def columns(self) -> tuple[str, ...]:
         """Columns of both parts."""
-        return tuple(dict.fromkeys((*self.smooth.columns, *self.linear.columns)))
+        return tuple(dict.fromkeys((*self.extra.columns, *self.first.columns)))
 
     def predict(self, table: Table) -> Floats:
         """Return the prediction for each row."""
-        return self.linear.predict(table) + self.smooth.predict(table)[:, 0]
+        return np.asarray(self.first.predict(table) + self.extra.predict(table).reshape(table.n_rows, -1)[:, 0])
 
     def text(self, most: int = 6) -> str:
-        """Return the formula of the linear part, and the columns of the smooth part."""
-        return f"{self.linear.text(most)} + a smooth function of {', '.join(self.smooth.columns)}"
+        """Return the formula of the first part, and the other one in words."""
+        return f"{self.first.text(most)} + {self.extra.text()}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,10 +143,13 @@ class PilotForest:
         Design columns that the forest uses, most important first.
     predictive : bool
         Whether its out-of-bag error is below the variance by more than one standard error.
+    promising : bool
+        The same; with few rows, whether it is not above the variance by as much: a kernel may see what it does not.
     """
 
     ranked: Rows
     predictive: bool
+    promising: bool
 
     @classmethod
     def of(cls, grams: FoldGrams, targets: Floats, names: Sequence[str], seed: int) -> PilotForest:
@@ -149,7 +159,7 @@ class PilotForest:
         values = targets[grams.order[rows]]
         scale = values.std(axis=0)
         if not len(parts) or len(rows) < _MIN_ROWS or not scale.any():
-            return cls(parts[:0], False)
+            return cls(parts[:0], False, False)
         predictors = grams.values[rows][:, parts]
         values = np.ascontiguousarray((values - values.mean(axis=0))[:, scale > 0] / scale[scale > 0])
         forest = grow_forest(
@@ -162,15 +172,24 @@ class PilotForest:
             n_jobs=1,
         )
         gains = values**2 - (values - np.nan_to_num(forest.out_of_bag)) ** 2
-        if not any(exceeds_standard_error(gain) for gain in gains.T):
-            return cls(parts[:0], False)
-        shown = predictors[:_SHUFFLED_ROWS]
-        copies = np.repeat(shown[None], len(parts) + 1, axis=0)
-        for at in range(len(parts)):
-            copies[at, :, at] = np.roll(shown[:, at], 1 + at % 7)
-        predicted = forest.predict(copies.reshape(-1, len(parts))).reshape(len(parts) + 1, -1)
+        predictive = any(exceeds_standard_error(gain) for gain in gains.T)
+        if not predictive and (
+            len(rows) >= _SEARCH_ROWS or not any(exceeds_standard_error(gain, -1) for gain in gains.T)
+        ):
+            return cls(parts[:0], False, False)
+        shown, units = predictors[:_SHUFFLED_ROWS], _table_columns(grams.design, parts)
+        copies = np.repeat(shown[None], units[-1] + 2, axis=0)
+        for unit in range(units[-1] + 1):
+            copies[unit][:, units == unit] = np.roll(shown[:, units == unit], 1 + unit % 7, axis=0)
+        predicted = forest.predict(copies.reshape(-1, len(parts))).reshape(len(copies), -1)
         changes = ((predicted[:-1] - predicted[-1]) ** 2).mean(axis=1)
-        return cls(parts[np.argsort(-changes, kind="stable")], True)
+        return cls(parts[np.argsort(-changes[units], kind="stable")], predictive, True)
+
+
+def _table_columns(design: Design, parts: Rows) -> Rows:
+    """Return the number of the table column of each design column, in the order in which they appear."""
+    numbers: dict[str, int] = {}
+    return np.array([numbers.setdefault(design.parts[at].column, len(numbers)) for at in parts], dtype=np.intp)
 
 
 def location_and_spread(values: Floats) -> Floats:
@@ -195,9 +214,10 @@ def fit_kernel(
     `targets` (rows, outputs) are in the order of the rows, with mean 0. Widths and penalty are the same for all
     outputs; they are selected by a few random projections of these, and by `summaries` of the outputs if given.
     """
-    if not pilot.predictive:
+    if not pilot.promising:
         return None
-    parts = pilot.ranked[:_MOST_COLUMNS]
+    units = _table_columns(grams.design, pilot.ranked)
+    parts, units = pilot.ranked[units < _MOST_COLUMNS], units[units < _MOST_COLUMNS]
     columns = np.clip(grams.values[:, parts], -_CLIP, _CLIP)
     values, rng = targets[grams.order], stream(seed, "rows of a kernel")
     order = rng.permutation(len(values))
@@ -206,7 +226,7 @@ def fit_kernel(
         few = values @ rng.standard_normal((values.shape[1], _PROJECTIONS))
     if summaries is not None:
         few = np.hstack([few / few.std(axis=0), summaries[grams.order] / summaries.std(axis=0)])
-    widths = _search_widths(columns, few, order)
+    widths = _search_widths(columns, units, few, order)[units]
     used = np.flatnonzero(widths)
     if not len(used):
         return None
@@ -226,19 +246,27 @@ def fit_kernel(
     return KernelFit(predictor, in_row_order, fit.noise)
 
 
-def _search_widths(columns: Floats, target: Floats, order: Rows) -> Floats:
-    """Return the widths with the smallest leave-one-out error on a sample of rows; all 0 if none reduces it."""
+def _search_widths(columns: Floats, units: Rows, target: Floats, order: Rows) -> Floats:
+    """Return the widths with the smallest leave-one-out error on a sample of rows; all 0 if none reduces it.
+
+    `units` are the table columns of the design columns: the indicators of the levels of a column share a width.
+    """
     rows = order[:_SEARCH_ROWS]
     sample, values, landmarks = columns[rows], target[rows], columns[rows[:_SEARCH_LANDMARKS]]
 
-    def error(widths: Floats) -> float:
-        used = np.flatnonzero(widths)
+    @cache
+    def error_of(key: tuple[float, ...]) -> float:
+        by_unit = np.array(key)
+        used, widths = np.flatnonzero(by_unit[units]), by_unit[units]
         scaled = sample[:, used] * widths[used]
         problem = _RidgeProblem.of(_NystroemBasis.of(landmarks[:, used] * widths[used]).features(scaled))
         return float(problem.errors(values).min())
 
-    best, least = np.zeros(columns.shape[1]), float(values.var(axis=0).sum()) * len(rows) / max(len(rows) - 1, 1)
-    for count, starts in enumerate(_STARTS[: columns.shape[1]], start=1):
+    def error(by_unit: Floats) -> float:
+        return error_of(tuple(by_unit.tolist()))
+
+    best, least = np.zeros(units[-1] + 1), float(values.var(axis=0).sum()) * len(rows) / max(len(rows) - 1, 1)
+    for count, starts in enumerate(_STARTS[: len(best)], start=1):
         for width in starts:
             widths = np.where(np.arange(len(best)) < count, width, 0.0)
             if (found := error(widths)) < least * (1 - _MIN_GAIN):

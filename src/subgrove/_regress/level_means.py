@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -31,50 +30,25 @@ class LevelMeans:
     column: str
     effects: Mapping[str, float]
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The column."""
+        return (self.column,)
+
+    @property
+    def terms(self) -> tuple[LevelMeans]:
+        """The deviations, which count as one term."""
+        return (self,)
+
+    def text(self) -> str:
+        """Return the deviations in words."""
+        return f"its mean by {self.column}"
+
     def predict(self, table: Table) -> Floats:
         """Return the deviation of each row."""
         series = table.series(self.column)
         by_code = np.array([*(self.effects.get(level, 0.0) for level in series.info.levels), 0.0])
         return np.asarray(by_code[np.where(series.values < 0, len(by_code) - 1, series.values)])
-
-
-@dataclass(frozen=True, eq=False)
-class WithLevelMeans:
-    """A prediction plus deviations by level.
-
-    Attributes
-    ----------
-    means : LevelMeans
-        The deviations.
-    other : LinearPredictor
-        The rest of the prediction.
-    """
-
-    means: LevelMeans
-    other: Any
-
-    @property
-    def feature(self) -> str:
-        """Name of the predicted feature."""
-        return str(self.other.feature)
-
-    @property
-    def terms(self) -> tuple[Any, ...]:
-        """Terms of the prediction; the deviations count as one."""
-        return (self.means, *self.other.terms)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Columns of the prediction."""
-        return tuple(dict.fromkeys((self.means.column, *self.other.columns)))
-
-    def predict(self, table: Table) -> Floats:
-        """Return the prediction for each row."""
-        return np.asarray(self.means.predict(table) + self.other.predict(table))
-
-    def text(self, most: int = 6) -> str:
-        """Return the formula, with the deviations in words."""
-        return f"{self.other.text(most)} + its mean by {self.means.column}"
 
 
 @dataclass(frozen=True, eq=False)

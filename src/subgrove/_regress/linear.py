@@ -133,7 +133,7 @@ class LinearFit:
 
     Attributes
     ----------
-    predictor : LinearPredictor or SmoothPredictor
+    predictor : LinearPredictor or PredictorSum
         The predictor fitted on all rows.
     residuals : float array
         Held-out residual of each row.

@@ -1,7 +1,7 @@
 """Terms that change at a threshold: steps, kinks, and slopes of a column that differ on two sides of another.
 
-Residuals of a linear model are correlated with 1{a > t} b for columns a and b (b may be a itself, or constant) and
-thresholds t at the deciles of a. The best terms are added one by one, as long as they are significant, and all
+Residuals of a linear model are correlated with 1{a > t} b and 1{a > t} 1{b > s}, for columns a and b (b may be a or 1)
+and thresholds at the deciles. The best terms are added one by one, as long as they are significant, and all
 coefficients are fitted together with the columns and the product of each term.
 """
 
@@ -17,9 +17,12 @@ from subgrove._core.kinds import Floats, Rows
 from subgrove._data.encode import Design, DesignColumn
 from subgrove._data.table import Table
 from subgrove._regress.gram import FoldGrams, exceeds_standard_error
+from subgrove._regress.kernel import PredictorSum
+from subgrove._regress.linear import LinearFit
 
 _MOST_TERMS = 4
 _MOST_COLUMNS = 12
+_MOST_STEPS = 6  # columns whose indicators are multiplied with those of others
 _QUANTILES = np.arange(1, 10) / 10
 _SIGNIFICANT = 4.5  # standard errors of a correlation, for thousands of tested terms
 _MIN_DISTINCT = 10
@@ -31,22 +34,33 @@ _ROWS_PER_COLUMN = 20  # of the training rows, for each column of all terms
 
 @dataclass(frozen=True)
 class ThresholdTerm:
-    """The indicator that a column is above a threshold, times another column or 1."""
+    """The indicator that a column is above a threshold, times 1, another column, or the same indicator of that."""
 
     above: DesignColumn
     threshold: float
     times: DesignColumn | None
+    step: float | None = None  # threshold of the other column
+
+    @property
+    def swapped(self) -> ThresholdTerm:
+        """The same product of two indicators, the other one first."""
+        assert self.times is not None
+        assert self.step is not None
+        return ThresholdTerm(self.times, self.step, self.above, self.threshold)
+
+    def text(self) -> str:
+        """Return where it changes."""
+        first = f"{self.above.label} > {self.threshold * self.above.scale + self.above.mean:.3g}"
+        return first if self.step is None else f"{first} and {replace(self.swapped, step=None).text()}"
 
 
 @dataclass(frozen=True, eq=False)
-class ThresholdPredictor:
-    """A linear prediction plus terms that change at thresholds.
+class ThresholdChanges:
+    """Sum of terms that change at thresholds.
 
     Attributes
     ----------
-    linear : LinearPredictor
-        The linear part.
-    changes : tuple of ThresholdTerm
+    terms : tuple of ThresholdTerm
         The terms.
     coefficients : float array
         Of the columns of `_regressors`.
@@ -55,52 +69,32 @@ class ThresholdPredictor:
         Encoding of the columns.
     """
 
-    linear: Any
-    changes: tuple[ThresholdTerm, ...]
+    terms: tuple[ThresholdTerm, ...]
     coefficients: Floats
     intercept: float
     design: Design
 
     @property
-    def feature(self) -> str:
-        """Name of the predicted feature."""
-        return str(self.linear.feature)
-
-    @property
-    def terms(self) -> tuple[Any, ...]:
-        """All terms."""
-        return (*self.linear.terms, *self.changes)
-
-    @property
     def columns(self) -> tuple[str, ...]:
         """Columns of all terms."""
-        parts = [part for term in self.changes for part in (term.above, term.times) if part is not None]
-        return tuple(dict.fromkeys((*self.linear.columns, *(part.column for part in parts))))
+        parts = [part for term in self.terms for part in (term.above, term.times) if part is not None]
+        return tuple(dict.fromkeys(part.column for part in parts))
 
     def predict(self, table: Table) -> Floats:
-        """Return the prediction for each row."""
-        columns = [_regressors(term, lambda part: self.design.numbers(table, part)) for term in self.changes]
-        return np.asarray(self.linear.predict(table) + self.intercept + np.hstack(columns) @ self.coefficients)
+        """Return the sum for each row."""
+        columns = [_regressors(term, lambda part: self.design.numbers(table, part)) for term in self.terms]
+        return np.asarray(self.intercept + np.hstack(columns) @ self.coefficients)
 
-    def text(self, most: int = 6) -> str:
-        """Return the formula of the linear part, and where it changes."""
-        places = [
-            f"{term.above.label} > {term.threshold * term.above.scale + term.above.mean:.3g}" for term in self.changes
-        ]
-        return f"{self.linear.text(most)} + changes at {', '.join(dict.fromkeys(places))}"
-
-
-@dataclass(frozen=True, eq=False)
-class ThresholdFit:
-    """Predictor with the residuals of each row by a fit without its fold, and the noise variance."""
-
-    predictor: ThresholdPredictor
-    residuals: Floats
-    noise: float
+    def text(self) -> str:
+        """Return where it changes."""
+        return f"changes at {', '.join(dict.fromkeys(term.text() for term in self.terms))}"
 
 
 def _regressors(term: ThresholdTerm, numbers: Any) -> Floats:
-    """Return the columns of a term: the indicator, both columns, and their product with each other and with it."""
+    """Return the columns of a term: the indicator, both columns, and their product with each other and with it.
+
+    Of two indicators: both, their product, and that of the columns.
+    """
     above = numbers(term.above)
     indicator = (above > term.threshold).astype(np.float64)
     if term.times is None:
@@ -108,13 +102,19 @@ def _regressors(term: ThresholdTerm, numbers: Any) -> Floats:
     if term.times == term.above:
         return np.column_stack([indicator, above, indicator * above])
     times = numbers(term.times)
+    if term.step is not None:
+        other = (times > term.step).astype(np.float64)
+        return np.column_stack([indicator, other, indicator * other, above * times])
     return np.column_stack([indicator, above, times, above * times, indicator * times])
 
 
-def fit_threshold_terms(grams: FoldGrams, linear: Any, residuals: Floats, ranked: Rows) -> ThresholdFit | None:
+def fit_threshold_terms(
+    grams: FoldGrams, linear: Any, residuals: Floats, ranked: Rows, enough: float = np.inf
+) -> LinearFit | None:
     """Fit terms that change at thresholds to the residuals of a linear predictor; None if they predict no better.
 
-    `ranked` are the design columns to try, most important first; `residuals` are in the order of the rows.
+    `ranked` are the design columns to try, most important first; `residuals` are in the order of the rows. None also if
+    the mean squared residual cannot become `enough`: later terms usually explain less than earlier ones.
     """
     target = residuals[grams.order]
     parts = ranked[:_MOST_COLUMNS].tolist()
@@ -128,13 +128,18 @@ def fit_threshold_terms(grams: FoldGrams, linear: Any, residuals: Floats, ranked
         if term is None:
             break
         term = _refined(term, matrix, target, lambda part: grams.values[:, place[part]])
+        if term.step is not None:
+            term = _refined(term.swapped, matrix, target, lambda part: grams.values[:, place[part]])
         more = np.hstack([matrix, _regressors(term, lambda part: grams.values[:, place[part]])])
         if term in changes or more.shape[1] * _ROWS_PER_COLUMN > len(target):
             break
         residuals_then = _held_out(grams, more, target)
         if not exceeds_standard_error(left**2 - residuals_then**2):
             break
+        gain, error = float((left**2 - residuals_then**2).mean()), float((residuals_then**2).mean())
         changes.append(term)
+        if (_MOST_TERMS - len(changes)) * gain < error - enough:
+            return None
         left, matrix = residuals_then, more
     if not changes or not exceeds_standard_error(target**2 - left**2, errors=2):
         return None
@@ -143,39 +148,44 @@ def fit_threshold_terms(grams: FoldGrams, linear: Any, residuals: Floats, ranked
     noise = float((in_sample**2).sum()) / max(len(target) - matrix.shape[1] - 1, 1)
     in_row_order = np.empty_like(left)
     in_row_order[grams.order] = left
-    predictor = ThresholdPredictor(linear, tuple(changes), coefficients, intercept, grams.design)
-    return ThresholdFit(predictor, in_row_order, noise)
+    extra = ThresholdChanges(tuple(changes), coefficients, intercept, grams.design)
+    return LinearFit(PredictorSum(linear, extra), in_row_order, noise)
 
 
 def _best_term(grams: FoldGrams, parts: Sequence[int], residuals: Floats) -> ThresholdTerm | None:
     """Return the term with the largest correlation with the residuals; None if it is not significant."""
-    columns = np.column_stack([np.ones(len(residuals)), grams.values[:, list(parts)]])
+    cuts = {at: np.unique(np.quantile(grams.values[:, at], _QUANTILES)) for at in parts}
+    cuts = {
+        at: own for at, own in cuts.items() if len(own) > 1 and len(np.unique(grams.values[:200, at])) >= _MIN_DISTINCT
+    }
+    steps = [(at, float(cut)) for at in parts[:_MOST_STEPS] if at in cuts for cut in cuts[at]]
+    others: list[tuple[int | None, float | None]] = [(None, None), *((at, None) for at in parts), *steps]
+    indicators = (
+        np.array([grams.values[:, at] > cut for at, cut in steps], dtype=np.float64).reshape(-1, len(residuals)).T
+    )
+    columns = np.column_stack([np.ones(len(residuals)), grams.values[:, list(parts)], indicators - indicators.mean(0)])
     centred = residuals - residuals.mean()
     spread = float(centred.std())
     best: tuple[float, ThresholdTerm | None] = (_SIGNIFICANT, None)
     if not spread > 0:
         return None
-    for at in parts:
-        values = grams.values[:, at]
-        cuts = np.unique(np.quantile(values, _QUANTILES))
-        if len(cuts) < 2 or len(np.unique(values[:200])) < _MIN_DISTINCT:
-            continue
-        bins = np.searchsorted(cuts, values, side="left")
-        one_hot = bins[:, None] == np.arange(len(cuts) + 1)
-        above = _sums_above(one_hot.T @ (centred[:, None] * columns))
-        total = centred @ columns
-        squares = _sums_above(one_hot.T @ columns**2)
-        everything = (columns**2).sum(axis=0)
+    weighted, total, squared = centred[:, None] * columns, centred @ columns, columns**2
+    everything = squared.sum(axis=0)
+    for at, own in cuts.items():
+        bins = np.searchsorted(own, grams.values[:, at], side="left")
+        one_hot = (bins[:, None] == np.arange(len(own) + 1)).astype(np.float64)
+        above, squares = _sums_above(one_hot.T @ weighted), _sums_above(one_hot.T @ squared)
         # Projected on the column itself, so that a slope that is the same on both sides does not count.
-        share = squares / everything
-        sizes = squares * (1 - share)
         with np.errstate(divide="ignore", invalid="ignore"):
+            share = squares / everything
+            sizes = squares * (1 - share)
             scores = np.abs(above - share * total) / np.sqrt(sizes) / spread
         scores = np.where(sizes > 0.02 * everything, scores, 0.0)
         cut, times = np.unravel_index(int(np.argmax(scores)), scores.shape)
         if scores[cut, times] > best[0]:
-            part = None if times == 0 else grams.design.parts[parts[int(times) - 1]]
-            best = float(scores[cut, times]), ThresholdTerm(grams.design.parts[at], float(cuts[cut]), part)
+            other, step = others[int(times)]
+            part = None if other is None else grams.design.parts[other]
+            best = float(scores[cut, times]), ThresholdTerm(grams.design.parts[at], float(own[cut]), part, step)
     return best[1]
 
 

@@ -6,7 +6,6 @@
   exact expectation.
 - `weighted_donors`: the same with sample weights, drawn independently.
 - `training_donors`: donors are training rows of the same subgroup, spread evenly over rows and repeats.
-- `balanced_points` with `SortedPools`: donors, or residuals, at quasi-random quantiles of a sorted pool.
 - `shuffle_within`: one random permutation within cells.
 
 With `IndependentStreams`, `training_donors` and `balanced_points` draw each row and repeat independently, and
@@ -26,7 +25,6 @@ from subgrove._core.kinds import Codes, Floats
 from subgrove._data.replace_columns import CyclicShift, Donors, Rows
 
 _HEADS = (100, 1000)  # leading rows that usually contain all subgroups if these are few, or more
-_GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
 
 
 def cyclic_shifts(code: Codes, n_groups: int, rngs: Streams, *, fixed_points: bool = False) -> Iterator[Donors]:
@@ -209,88 +207,3 @@ def _without_replacement(u: list[float], size: int) -> list[int]:
         drawn.append(moved.get(index, index))
         moved[index] = moved.get(at, at)
     return drawn
-
-
-def balanced_points(code: Codes, n_groups: int, own: Floats, rngs: Streams) -> Iterator[Floats]:
-    """Yield, for each repeat, a quasi-random point in [0, 1) for each row.
-
-    Within a repeat the rows of a subgroup, sorted by their own values, have the points of the van der Corput sequence
-    with a common random shift: points are spread evenly over the subgroup, and over rows with similar values. Over
-    repeats each row moves on by the golden section, which spreads any number of points well. A value at such a
-    quantile of a sorted pool is an unbiased draw, and the mean over rows and repeats varies less than that of
-    independent draws.
-
-    Parameters
-    ----------
-    code : int array
-        Subgroup of each row.
-    n_groups : int
-        Number of subgroups.
-    own : float array
-        Values by which the rows of a subgroup are sorted; equal and missing ones come in random order.
-    rngs : Streams
-        One stream for each repeat; only their shared part is used. With keyed streams rows are independent of each
-        other: each starts at a random point.
-    """
-    if isinstance(rngs, IndependentStreams):
-        yield from (rng.random(len(code)) for rng in rngs)
-        return
-    if isinstance(rngs, KeyedStreams):
-        start = rngs.of_rows.random(len(code))
-    else:
-        start = _van_der_corput_start(code, n_groups, own, rngs.shared)
-    for repeat in range(len(rngs)):
-        yield (start + repeat * _GOLDEN) % 1.0
-
-
-def _van_der_corput_start(code: Codes, n_groups: int, own: Floats, rng: np.random.Generator) -> Floats:
-    order = rng.permutation(len(code))
-    order = order[np.argsort(own[order], kind="stable")]
-    offset = rng.random(len(code))
-    if n_groups > 1:
-        order = order[np.argsort(code[order], kind="stable")]
-    sizes = np.bincount(code, minlength=n_groups)
-    starts = np.cumsum(sizes) - sizes
-    within = np.arange(len(code)) - np.repeat(starts, sizes)
-    # The offset of a subgroup is that of its first row, so that it does not depend on the subgroup's number.
-    first = np.minimum.reduceat(order, starts[sizes > 0]) if len(order) else order
-    start = np.empty(len(code))
-    start[order] = _reversed_bits(within) + np.repeat(offset[first], sizes[sizes > 0])
-    return start
-
-
-def _reversed_bits(numbers: Rows) -> Floats:
-    """Return the van der Corput sequence: the binary digits of each number, mirrored at the point."""
-    points, half = np.zeros(len(numbers)), 0.5
-    digits = numbers.copy()
-    while digits.any():
-        points += half * (digits & 1)
-        digits >>= 1
-        half /= 2
-    return points
-
-
-class SortedPools:
-    """Members of subgroups, sorted by their values, so that quantiles of a subgroup can be taken.
-
-    Parameters
-    ----------
-    code : int array
-        Subgroup of each member.
-    values : array
-        Values by which members are sorted.
-    n_groups : int
-        Number of subgroups.
-    """
-
-    def __init__(self, code: Codes, values: Floats, n_groups: int) -> None:
-        order = np.argsort(values, kind="stable")
-        self.order: Rows = order[np.argsort(code[order], kind="stable")]
-        self.sizes = np.bincount(code, minlength=n_groups)
-        self.starts = np.cumsum(self.sizes) - self.sizes
-
-    def at(self, code: Codes, points: Floats) -> Rows:
-        """Return, for each row, the member of its subgroup at its quantile."""
-        size = self.sizes[code]
-        places: Rows = self.starts[code] + np.minimum((points * size).astype(np.intp), size - 1)
-        return self.order[places]

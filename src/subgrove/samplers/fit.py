@@ -1,36 +1,36 @@
-"""From the arguments `sampler=` and `given=` to a fitted sampler.
+"""From the argument `sampler=` to a fitted sampler, cross-fitted if there are no training rows.
 
-Conditioning sets range from no column (marginal) to all other columns. A sampler supports them by a parameter, or an
-attribute, `given`: names of columns, or None for all others. The sampler itself is not changed, but copied. Without any
-column every sampler is the marginal one.
+Cross-fitting: each fold is resampled by a sampler that was fitted on the other fold. No sampler is applied to the rows
+that it was fitted on, even if there is only one table.
 """
 
 from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from copy import copy
-from dataclasses import dataclass, field, is_dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
 
 from subgrove._core.execution import Streams, stream
 from subgrove._core.kinds import Floats
-from subgrove._core.text import quote
-from subgrove._data.columns import ColumnInfo, allowed_columns, as_argument
+from subgrove._data.columns import ColumnInfo, as_argument
 from subgrove._data.from_containers import BOOLEANS, names_and_rows
-from subgrove._data.replace_columns import Frames
+from subgrove._data.replace_columns import Changes, Donors, Frames, Rows
 from subgrove._data.table import Table, read_like, read_table
 from subgrove._subgroups import Partition
 from subgrove._subgroups import Subgroups as FoundSubgroups
 from subgrove.exceptions import ColumnError, InputError, ParameterError, SamplerError, SubgroveError, SubgroveWarning
-from subgrove.samplers.base import ROW_WISE_SAMPLERS, Feature, FittedSampler, Sampler, title
-from subgrove.samplers.cross_fit import N_FOLDS, CrossFitted, SamplerFold, merge_selections, random_folds
-from subgrove.samplers.marginal import Marginal
-from subgrove.samplers.resampled_feature import ResampledFeature
+from subgrove.samplers.base import ROW_WISE_SAMPLERS, Feature, FittedSampler, Sampler
+from subgrove.samplers.resampled_feature import ExactExpectation, ExpectationTerm, ResampledFeature, RowGroups
 from subgrove.samplers.subgroups import SubgroupSampler, features_with_subgroups
 from subgrove.samplers.user_defined import UserSampler, check_user_sampler
+
+N_FOLDS = 2
 
 
 def fitted_sampler(
@@ -232,152 +232,135 @@ def row_wise_sampler(sampler: Any) -> Any:
     return sampler.for_chunks()
 
 
-Given = tuple[str, ...] | None  # conditioning columns; None leaves them to the sampler
-_ALL_OTHERS = "all others"
-
-
-def read_given(given: Any, features: Sequence[Feature], columns: Sequence[str], *, named: bool) -> dict[Feature, Given]:
-    """Return the conditioning columns of each feature, in the order of the table.
-
-    If the user named the features (`named`), a feature that is also in `given` is an error. Otherwise each feature is
-    excluded from its own conditioning columns.
-    """
-    if isinstance(given, Mapping):
-        return _by_feature(given, features, columns)
-    allowed = allowed_columns(given, columns)
-    sets: dict[Feature, Given] = {}
-    for feature in features:
-        own = [name for name in allowed if name in feature]
-        if own and named:
-            raise ParameterError(
-                f"given names {quote(own)}, which is resampled itself: a feature cannot be conditional on itself. "
-                f"Remove it from given, or pass given as a dict from feature to columns."
-            )
-        sets[feature] = tuple(name for name in allowed if name not in feature)
-    return sets
-
-
-def _by_feature(given: Mapping[Any, Any], features: Sequence[Feature], columns: Sequence[str]) -> dict[Feature, Given]:
-    known = {frozenset(feature): feature for feature in features}
-    by_title = {title(feature): feature for feature in features}
-    sets: dict[Feature, Given] = dict.fromkeys(features)
-    for key, names in given.items():
-        members = frozenset(map(str, key)) if isinstance(key, tuple | list | frozenset) else frozenset([str(key)])
-        feature = known.get(members) or by_title.get(str(key))
-        if feature is None:
-            raise ParameterError(
-                f"given has the key {key!r}, but the features are {quote(by_title)}. Its keys are features, and its "
-                f"values the columns that they are conditional on."
-            )
-        sets[feature] = read_given(names, [feature], columns, named=True)[feature]
-    return sets
-
-
-def conditional_on(sampler: Any, given: Given, feature: Feature, columns: Sequence[str]) -> Any:
-    """Return a copy of the sampler with conditioning columns, or the marginal sampler if there are none."""
-    if given is None:
-        return sampler
-    if isinstance(sampler, FittedSampler):
-        raise ParameterError("given cannot change a fitted sampler. Pass one to be fitted on train.")
-    if isinstance(sampler, FoundSubgroups):
-        raise ParameterError(
-            "given cannot change subgroups that were found before. Pass given to find_subgroups, or "
-            "sampler='subgroups'."
-        )
-    method = read_sampler(sampler) if isinstance(sampler, str) else sampler
-    if isinstance(method, Sampler):
-        method.reject_given(given)
-    every = _is_every(given, feature, columns)
-    if not given:
-        return (method.unconditional() if isinstance(method, Sampler) else None) or Marginal()
-    if accepts_given(method):
-        return _with(method, None if every else list(given))
-    if every:
-        return method
-    raise ParameterError(
-        f"sampler {sampler_name(sampler)!r} has no parameter given, so its conditioning columns cannot be set. "
-        f"Use 'auto', 'subgroups', 'imputation' or a user-defined sampler with an attribute given; or pass given=[] "
-        f"(marginal) or all other columns ({quote(name for name in columns if name not in feature)})."
-    )
-
-
-def _is_every(given: Sequence[str], feature: Feature, columns: Sequence[str]) -> bool:
-    return set(given) | set(feature) >= set(columns)
-
-
-def accepts_given(sampler: Any) -> bool:
-    """Return whether the conditioning columns of a sampler can be set; those of a fitted one cannot."""
-    if isinstance(sampler, FittedSampler | FoundSubgroups):
-        return False
-    sampler = read_sampler(sampler) if isinstance(sampler, str) else sampler
-    return sampler.accepts_given if isinstance(sampler, Sampler) else hasattr(sampler, "given")
-
-
-def _with(sampler: Any, given: list[str] | None) -> Any:
-    if is_dataclass(sampler) and not isinstance(sampler, type):
-        return replace(sampler, given=given)
-    changed = copy(sampler)
-    changed.given = given
-    return changed
-
-
-def fitted_given(
-    sampler: Any, given_by_feature: Mapping[Feature, Given], X: Any, table: Table, train: Any, model: Any, seed: int
-) -> tuple[FittedSampler, Table]:
-    """Return a fitted sampler with the conditioning columns of each feature, and the rows as it reads them."""
-    together: dict[Any, list[Feature]] = {}
-    for feature, given in given_by_feature.items():
-        every = given is not None and _is_every(given, feature, table.names)
-        together.setdefault(_ALL_OTHERS if every else given, []).append(feature)
-    parts: list[SharedConditioning] = []
-    for features in together.values():
-        method, *_ = [conditional_on(sampler, given_by_feature[feature], feature, table.names) for feature in features]
-        rows = None if isinstance(method, Sampler) and method.ignores_train else train
-        fitted, read = fitted_sampler(method, X, table, rows, features, model, seed)
-        parts.append(SharedConditioning(tuple(features), fitted, read))
-    if len(parts) == 1:
-        return parts[0].fitted, parts[0].table
-    donors = next((part.fitted.train for part in parts if part.fitted.train is not None), None)
-    return PerFeatureSampler(table.columns, donors, parts=tuple(parts)), table
-
-
 @dataclass(frozen=True, eq=False)
-class SharedConditioning:
-    """Features with the same conditioning columns, their sampler, and the rows as it reads them."""
+class SamplerFold:
+    """Rows of a fold, and their sampler, which was fitted on the other rows."""
 
-    features: tuple[Feature, ...]
+    rows: Rows
+    others: Rows
     fitted: FittedSampler
     table: Table
 
 
-@dataclass(frozen=True, eq=False)
-class PerFeatureSampler(FittedSampler):
-    """Fitted samplers with different conditioning columns, used as one on the rows that they were fitted for."""
+def random_folds(n_rows: int, rng: np.random.Generator) -> list[Rows]:
+    """Return random folds of equal size."""
+    return [np.sort(rows) for rows in np.array_split(rng.permutation(n_rows), N_FOLDS)]
 
-    parts: tuple[SharedConditioning, ...] = field(kw_only=True)
+
+@dataclass(frozen=True, eq=False)
+class CrossFitted(FittedSampler):
+    """Samplers of all folds, used as one."""
+
+    cross_fitted: ClassVar[bool] = True
+
+    folds: tuple[SamplerFold, ...] = field(kw_only=True)
 
     def resample(
         self, table: Table, feature: Feature, rngs: Streams, *, weights: Floats | None = None, exact: bool = True
     ) -> ResampledFeature:
-        """Resample one feature by its sampler."""
-        fitted, own = self.of_feature(table, feature)
-        return fitted.resample(own, feature, rngs, weights=weights, exact=exact)
-
-    @property
-    def uses_training_donors(self) -> bool:
-        """Whether donors are training rows."""
-        return any(part.fitted.uses_training_donors for part in self.parts)
-
-    @property
-    def members(self) -> tuple[FittedSampler, ...]:
-        """Samplers of the features."""
-        return tuple(part.fitted for part in self.parts)
-
-    def of_feature(self, table: Table, feature: Feature) -> tuple[FittedSampler, Table]:
-        """Return the sampler of a feature, and the rows as it reads them."""
-        part = next(part for part in self.parts if feature in part.features)
-        return part.fitted, part.table
+        """Resample each fold, and combine the results."""
+        parts = []
+        for number, fold in enumerate(self.folds):
+            own = replace(rngs, key=f"{rngs.key}, fold {number}")
+            fold_weights = None if weights is None else weights[fold.rows]
+            # The training rows of a fold are test rows of the other one: only draws record them as donors.
+            allowed = exact and not fold.fitted.uses_training_donors
+            parts.append(fold.fitted.resample(fold.table, feature, own, weights=fold_weights, exact=allowed))
+        population = np.concatenate([np.broadcast_to(one.population, len(one.groups)) for one in parts])
+        return ResampledFeature(
+            self._groups(table.n_rows, parts),
+            lambda: self._draws(table, parts),
+            self._exact(table.n_rows, parts),
+            population,
+        )
 
     def selections(self) -> dict[str, list[Any]]:
-        """Return the `SamplerChoice` of each feature."""
-        return merge_selections(self.members)
+        """Return the `SamplerChoice` of each feature, one per fold."""
+        return merge_selections(fold.fitted for fold in self.folds)
+
+    def split_columns(self, feature: Feature) -> tuple[str, ...] | None:
+        """Return the split columns of the trees of all folds: the first of each, then the second of each."""
+        lists = [fold.fitted.split_columns(feature) for fold in self.folds]
+        if any(columns is None for columns in lists):
+            return None
+        ranked = [(place, fold, name) for fold, names in enumerate(lists) for place, name in enumerate(names or ())]
+        return tuple(dict.fromkeys(name for _, _, name in sorted(ranked)))
+
+    def restricted(self, feature: Feature, columns: Collection[str]) -> CrossFitted:
+        """Return the sampler with pruned trees in all folds."""
+        folds = (replace(fold, fitted=fold.fitted.restricted(feature, columns)) for fold in self.folds)
+        return replace(self, folds=tuple(folds))
+
+    def _groups(self, n_rows: int, parts: list[ResampledFeature]) -> RowGroups:
+        code = np.zeros(n_rows, dtype=np.int32)
+        rules: tuple[str, ...] = ()
+        folds: tuple[int, ...] = ()
+        conditioning: dict[str, None] = {}
+        for number, (fold, one) in enumerate(zip(self.folds, parts, strict=True)):
+            code[fold.rows] = one.groups.code + len(rules)
+            rules += one.groups.rules
+            folds += (number,) * len(one.groups)
+            conditioning |= dict.fromkeys(one.groups.conditioning)
+        return RowGroups(code, rules, tuple(conditioning), folds)
+
+    def _draws(self, table: Table, parts: list[ResampledFeature]) -> Iterator[Changes]:
+        for together in zip(*(one.draws() for one in parts), strict=True):
+            changes: dict[str, Any] = {}
+            for name in together[0]:
+                columns = [self._in_all_rows(fold, one[name]) for fold, one in zip(self.folds, together, strict=True)]
+                changes[name] = _merged(table.values(name), [fold.rows for fold in self.folds], columns)
+            yield changes
+
+    def _in_all_rows(self, fold: SamplerFold, column: Any) -> Any:
+        """Return donors as rows of the whole table, which contains the training rows of a fold."""
+        if not isinstance(column, Donors):
+            return column
+        return Donors((fold.others if column.train else fold.rows)[column.rows], representatives=column.representatives)
+
+    def _exact(self, n_rows: int, parts: list[ResampledFeature]) -> ExactExpectation | None:
+        if all(one.exact is None for one in parts):
+            return None
+        rows = np.zeros(n_rows, dtype=np.bool_)
+        cell = np.full(n_rows, -1, dtype=np.intp)
+        n_cells, starts, has_cells = 0, [], False
+        for fold, one in zip(self.folds, parts, strict=True):
+            starts.append(n_cells)
+            if one.exact is not None:
+                rows[fold.rows] = one.exact.rows
+                if one.exact.cell is not None:
+                    has_cells = True
+                    cell[fold.rows] = np.where(one.exact.cell >= 0, one.exact.cell + n_cells, -1)
+                    n_cells += one.exact.n_cells
+        return ExactExpectation(rows, lambda: self._terms(parts, starts), cell if has_cells else None, n_cells)
+
+    def _terms(self, parts: list[ResampledFeature], starts: list[int]) -> Iterator[ExpectationTerm]:
+        for fold, one, start in zip(self.folds, parts, starts, strict=True):
+            for term in one.exact.terms() if one.exact is not None else ():
+                changes = {name: self._in_all_rows(fold, column) for name, column in term.changes.items()}
+                cells = None if term.cells is None else term.cells + start
+                yield ExpectationTerm(fold.rows[term.rows], changes, term.weights, cells)
+
+
+def _merged(own: npt.NDArray[Any], places: list[Rows], columns: list[Any]) -> Any:
+    """Return the columns of the folds as one; `own` are the values of the table."""
+    if all(isinstance(column, Donors) for column in columns):
+        rows = np.empty(len(own), dtype=np.intp)
+        for place, column in zip(places, columns, strict=True):
+            rows[place] = column.rows
+        # If one fold has representatives instead of donors, the others count as representatives too.
+        return Donors(rows, representatives=any(column.representatives for column in columns))
+    # Folds may have selected different samplers: donors are then replaced by their values.
+    columns = [own[column.rows] if isinstance(column, Donors) else column for column in columns]
+    values: npt.NDArray[Any] = np.empty(len(own), dtype=np.result_type(*(column.dtype for column in columns)))
+    for place, column in zip(places, columns, strict=True):
+        values[place] = column
+    return values
+
+
+def merge_selections(samplers: Iterable[FittedSampler]) -> dict[str, list[Any]]:
+    """Return the choices of several samplers by feature."""
+    merged: dict[str, list[Any]] = {}
+    for sampler in samplers:
+        for name, choices in sampler.selections().items():
+            merged.setdefault(name, []).extend(choices)
+    return merged

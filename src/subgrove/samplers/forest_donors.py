@@ -21,7 +21,7 @@ from subgrove._data.table import Table
 from subgrove._regress import FoldGrams, grow_forest
 from subgrove._regress.kernel import location_and_spread
 from subgrove.samplers.base import Feature, FittedSampler
-from subgrove.samplers.new_values import NewValues
+from subgrove.samplers.location_shift import NewValues
 from subgrove.samplers.resampled_feature import ResampledFeature, RowGroups
 
 _TREES_PER_FOLD = 8

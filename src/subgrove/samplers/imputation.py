@@ -20,7 +20,7 @@ from subgrove._regress import grow_forest
 from subgrove.exceptions import ParameterError
 from subgrove.samplers.base import Feature, FittedSampler, Sampler, lookup_feature, read_training_table
 from subgrove.samplers.donors import cyclic_shifts, training_donors, weighted_donors
-from subgrove.samplers.location_shift import sample_levels
+from subgrove.samplers.predicted_probabilities import sample_levels
 from subgrove.samplers.resampled_feature import ResampledFeature, RowGroups
 
 ResidualSource = Literal["oob", "train", "test"]

@@ -1,8 +1,7 @@
 """Location shift: new values of a feature are its linear prediction from other columns plus a resampled residual.
 
-`ResidualSampler` resamples the residuals of a numeric feature within subgroups; `LevelSampler` draws levels with the
-probabilities of a multinomial model. Both are used by `auto` and by `ShiftedSubgroups`, and start from training data
-that all features of a table share (`SharedTraining`).
+`ResidualSampler` resamples the residuals of a numeric feature within subgroups. The feature may be on another scale
+(`ValueScale`), and new values have the range and the rounding of the training values (`NewValues`).
 
 The linear prediction is only an estimate. A row's own value is informative about the estimation error in this row, and
 new values that ignored it would be further from the old one than two values of the same row are. A row therefore
@@ -14,113 +13,173 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from subgrove._core.execution import Streams, cached, read_seed, stream
+from subgrove._core.execution import Streams, cached
 from subgrove._core.kinds import Codes, Floats, Rows
-from subgrove._core.validate import whole_number
-from subgrove._data.columns import ColumnInfo, Members, allowed_columns
+from subgrove._data.columns import ColumnInfo
 from subgrove._data.replace_columns import Changes, Donors
 from subgrove._data.table import Table, TypedColumn
 from subgrove._regress import FoldGrams, LinearFit, LinearPredictor
-from subgrove._regress.forest_levels import ForestLevels, ForestLevelsFit
-from subgrove._regress.kernel import SmoothPredictor
-from subgrove._regress.kernel_levels import KernelLevels, KernelLevelsFit
-from subgrove._regress.multinomial import MultinomialFit, MultinomialPredictor
-from subgrove._regress.ordered_levels import OrderedLevels, OrderedLevelsFit
+from subgrove._regress.kernel import PredictorSum
 from subgrove._subgroups import Partition
-from subgrove._subgroups.partition import TreeSettings
-from subgrove.samplers.base import Feature, FittedSampler, read_training_table
-from subgrove.samplers.donors import SortedPools, balanced_points
-from subgrove.samplers.new_values import NewValues
-from subgrove.samplers.resampled_feature import (
-    DonorPool,
-    ExactExpectation,
-    ExpectationTerm,
-    ResampledFeature,
-    RowGroups,
-)
-from subgrove.samplers.scales import ValueScale
-from subgrove.trees.training import SortedTable, select_columns
+from subgrove.samplers.base import Feature, FittedSampler
+from subgrove.samplers.resampled_feature import DonorPool, ResampledFeature, RowGroups
+from subgrove.samplers.training_donors import SharedTraining, SortedPools, balanced_points
 
-MAX_ROWS = 20_000
-NO_LIMIT = 30  # maximum depth of a tree that is stopped by its tests
-REPORT_DEPTH = 2
-FEW_VALUES = 10  # numeric features with at most this many distinct values are treated as levels
+_MIN_LOG_SPREAD = 0.3  # standard deviation of logarithms below which they are nearly linear
+_HEAVY_TAILS = 4.5  # kurtosis from which normal scores are tried; that of a normal distribution is 3
+_EXTREME_TAILS = 30.0  # kurtosis from which candidates are compared on normal scores
+_MIN_ROWS = 50
+_MARGIN = 2.0  # residual standard deviations by which new values may exceed the range
 _MAX_RETENTION = 0.9
-_NEGLIGIBLE = 1e-12  # probabilities below it are rounding error
 
 
 @dataclass(frozen=True, eq=False)
-class SharedTraining:
-    """Training data and settings shared by all features of one table.
+class ValueScale:
+    """Increasing transformation of a feature.
 
     Attributes
     ----------
-    table : Table
-        Training rows (a random subset if there are many).
-    rows : int array
-        Their positions in the user's table.
-    grams : FoldGrams
-        Gram matrices of all columns by fold, for linear predictions.
-    allowed : tuple of str
-        Columns that new values may depend on.
-    settings : TreeSettings
-        Settings of the trees.
-    report_depth : int
-        Depth of the subgroups by which results are reported.
-    seed : int
-        Seed of folds, halves and forests.
-    sorted_table : SortedTable or None
-        Sorted columns that trees on all these rows share; None if only some of the rows are used.
+    kind : {"log", "normal scores"}
+    values, scores : float arrays
+        Sorted training values, and their normal scores; empty for logarithms.
     """
 
-    table: Table
-    rows: Rows
-    grams: FoldGrams
-    allowed: Members
-    settings: TreeSettings
-    report_depth: int
-    seed: int
-    sorted_table: SortedTable | None = None
+    kind: Literal["log", "normal scores"]
+    values: Floats
+    scores: Floats
 
-    def predictors(self, feature: Feature) -> Table:
-        """Return the columns that values of a feature may depend on."""
-        if self.sorted_table is None:
-            return select_columns(self.table, [name for name in self.allowed if name not in feature])
-        return self.sorted_table.table.without(feature)
+    @classmethod
+    def of(cls, kind: Literal["log", "normal scores"], x: Floats) -> ValueScale:
+        """Return the transformation of training values."""
+        if kind == "log":
+            return cls(kind, np.empty(0), np.empty(0))
+        from scipy.special import ndtri
+
+        values, first, counts = np.unique(np.sort(x), return_index=True, return_counts=True)
+        return cls(kind, values, ndtri((first + counts / 2) / len(x)))
+
+    def forward(self, x: Floats) -> Floats:
+        """Return transformed values."""
+        if self.kind == "log":
+            return np.log(np.maximum(x, np.finfo(np.float64).tiny))
+        return np.where(np.isnan(x), np.nan, np.interp(x, self.values, self.scores))
+
+    def back(self, z: Floats) -> Floats:
+        """Return the values of transformed ones."""
+        if self.kind == "log":
+            return np.exp(np.minimum(z, 700.0))
+        return np.asarray(np.interp(z, self.scores, self.values))
+
+    def label(self, feature: str) -> str:
+        """Return the name of the transformed feature."""
+        return f"log({feature})" if self.kind == "log" else f"normal score of {feature}"
 
 
-def read_shared_training(
-    sampler: Any, X: Any, features: Any
-) -> tuple[tuple[ColumnInfo, ...], tuple[Feature, ...], SharedTraining]:
-    """Return the columns of training rows, the features to resample, and the shared training data.
+def judging_scale(x: Floats) -> ValueScale | None:
+    """Return normal scores if a few extreme values would decide a comparison of CRPS; None otherwise."""
+    spread = float(x.std())
+    if len(x) < _MIN_ROWS or not 0 < spread < np.inf:
+        return None
+    kurtosis = float((((x - x.mean()) / spread) ** 4).mean())
+    return ValueScale.of("normal scores", x) if kurtosis > _EXTREME_TAILS else None
 
-    `sampler` has the parameters of `Auto`.
+
+def scales_to_try(x: Floats, residuals: Floats) -> list[ValueScale]:
+    """Return transformations that may make a dependence simpler: of positive, skewed and heavy-tailed values."""
+    if len(x) < _MIN_ROWS:
+        return []
+    if x.min() > 0 and float(np.log(x).std()) > _MIN_LOG_SPREAD:
+        return [ValueScale.of("log", x)]
+    spread = float(residuals.std())
+    if spread > 0 and float(((residuals - residuals.mean()) ** 4).mean()) > _HEAVY_TAILS * spread**4:
+        return [ValueScale.of("normal scores", x)]
+    return []
+
+
+@dataclass(frozen=True)
+class ValueBounds:
+    """Range of resampled values.
+
+    Attributes
+    ----------
+    low, high : float
+        Minimum and maximum in training.
+    margin_low, margin_high : float
+        Distance by which values may exceed this range and the row's own value; 0 if several training rows share the
+        extreme value.
+    floor : float
+        Lower bound of all values: 0 if no training value is negative.
     """
-    settings = TreeSettings.checked("transformation", sampler.max_depth, sampler.min_samples_leaf, sampler.alpha)
-    report_depth = whole_number("report_depth", sampler.report_depth, least=0)
-    seed = read_seed(sampler.random_state)
-    table, parsed = read_training_table(X, features, sampler)
-    rows, most = np.arange(table.n_rows), whole_number("max_rows", sampler.max_rows, least=10)
-    if len(rows) > most:
-        rows = np.sort(stream(seed, "rows that are used").choice(len(rows), most, replace=False))
-    subset = table.rows(rows)
-    allowed = allowed_columns(sampler.given, table.names)
-    shared = SharedTraining(
-        table=subset,
-        rows=rows,
-        grams=FoldGrams.of(subset, seed),
-        allowed=allowed,
-        settings=settings,
-        report_depth=report_depth,
-        seed=seed,
-        sorted_table=SortedTable.of(select_columns(subset, allowed), shared=True),
-    )
-    return table.columns, parsed, shared
+
+    low: float
+    high: float
+    margin_low: float
+    margin_high: float
+    floor: float
+
+    @classmethod
+    def of(cls, values: Floats, residuals: Floats) -> ValueBounds:
+        """Compute from training values and their residuals."""
+        low, high = float(values.min()), float(values.max())
+        margin = _MARGIN * float(residuals.std())
+        return cls(
+            low,
+            high,
+            margin if (values == low).sum() == 1 else 0.0,
+            margin if (values == high).sum() == 1 else 0.0,
+            0.0 if low >= 0 else -np.inf,
+        )
+
+    def around(self, own: Floats) -> tuple[Floats, Floats]:
+        """Return the lower and upper bound of each row."""
+        low = np.fmin(self.low, own) - self.margin_low
+        return np.maximum(low, np.fmin(self.floor, own)), np.fmax(self.high, own) + self.margin_high
+
+
+@dataclass(frozen=True, eq=False)
+class NewValues:
+    """Range of new values of a feature, and training values that they are rounded to.
+
+    Attributes
+    ----------
+    bounds : ValueBounds
+        Range of new values.
+    values, representatives : arrays or None
+        Sorted training values, and a row with each, if new values are rounded to them.
+    scale : ValueScale or None
+        Scale on which new values are computed.
+    """
+
+    bounds: ValueBounds
+    values: Floats | None
+    representatives: Rows | None
+    scale: ValueScale | None = None
+
+    @classmethod
+    def of(cls, series: TypedColumn, residuals: Floats, rows: Rows, scale: ValueScale | None = None) -> NewValues:
+        """Compute from training values, their residuals, and their positions in the user's table."""
+        values, first = np.unique(series.values, return_index=True)
+        rounded = series.info.is_integer or 2 * len(values) < len(series.values)
+        if scale is not None:  # in the units of the values
+            residuals = series.values - scale.back(scale.forward(series.values) - residuals)
+        bounds = ValueBounds.of(series.values, residuals)
+        return cls(bounds, values if rounded else None, rows[first] if rounded else None, scale)
+
+    def on_scale(self, own: Floats) -> Floats:
+        """Return values on the scale on which new ones are computed."""
+        return own if self.scale is None else self.scale.forward(own)
+
+    def fitted_to(self, new: Floats, own: Floats) -> Floats | Donors:
+        """Return new values within the range of each row, rounded to training values where these are few."""
+        new = np.clip(new if self.scale is None else self.scale.back(new), *self.bounds.around(own))
+        if self.values is None or self.representatives is None:
+            return new
+        middles = (self.values[1:] + self.values[:-1]) / 2
+        return Donors(self.representatives[np.searchsorted(middles, new)], train=True, representatives=True)
 
 
 def intercept_only(grams: FoldGrams, series: TypedColumn) -> LinearFit:
@@ -133,14 +192,6 @@ def intercept_only(grams: FoldGrams, series: TypedColumn) -> LinearFit:
 def residual_column(fit: LinearFit) -> TypedColumn:
     """Return the residuals of a fit as a column."""
     return TypedColumn(ColumnInfo(f"residual of {fit.predictor.feature}", "numeric"), fit.residuals)
-
-
-def has_few_levels(series: TypedColumn) -> bool:
-    """Return whether a feature is resampled by level: nominal, ordered, or numeric with few distinct values."""
-    if series.info.kind != "numeric":
-        return True
-    first = series.values[: 5 * FEW_VALUES]  # usually enough to see that there are more
-    return len(np.unique(first)) <= FEW_VALUES and len(np.unique(series.values)) <= FEW_VALUES
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -165,7 +216,7 @@ class ResidualSampler(FittedSampler):
         Range and rounding of new values.
     """
 
-    predictor: LinearPredictor | SmoothPredictor
+    predictor: LinearPredictor | PredictorSum
     partition: Partition
     shown: Partition
     code: Codes
@@ -256,91 +307,3 @@ def _residual_retention(fit: LinearFit, code: Codes, centre: Floats, counts: Row
     factor = (counts / np.maximum(counts - 1, 1))[code]
     variance = float((((fit.residuals - centre[code]) * factor) ** 2).mean())
     return float(np.clip(1.0 - fit.noise / variance, 0.0, _MAX_RETENTION)) if variance > 0 else 0.0
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class LevelSampler(FittedSampler):
-    """Resamples one feature by the predicted probabilities of its levels.
-
-    Attributes
-    ----------
-    predictor : MultinomialPredictor
-        Probabilities of levels.
-    values : array
-        Value in the table for each level.
-    representatives : int array
-        A training row with each level.
-    kept : float
-        Share of rows that keep their own level: the part of the uncertainty that is due to errors of the probabilities.
-    """
-
-    partition: ClassVar[None] = None  # levels have no residuals
-    retention: ClassVar[None] = None
-    predictor: MultinomialPredictor | ForestLevels | KernelLevels | OrderedLevels
-    values: npt.NDArray[np.generic]
-    representatives: Rows
-    kept: float = 0.0
-
-    @classmethod
-    def of(
-        cls,
-        fit: MultinomialFit | ForestLevelsFit | KernelLevelsFit | OrderedLevelsFit,
-        series: TypedColumn,
-        rows: Rows,
-        columns: tuple[ColumnInfo, ...],
-    ) -> LevelSampler:
-        """Build from predicted probabilities; `rows` are the positions of the rows in X."""
-        _, first = np.unique(series.values, return_index=True)
-        return cls(columns, predictor=fit.predictor, values=fit.values, representatives=rows[first], kept=fit.kept)
-
-    def resample(
-        self, table: Table, feature: Feature, rngs: Streams, *, weights: Floats | None = None, exact: bool = True
-    ) -> ResampledFeature:
-        """Resample the feature."""
-        own = table.values(feature[0])
-        is_own = own[:, None] == self.values
-        known = is_own.any(axis=1, keepdims=True)
-        probabilities = self.predictor.predict(table)
-        probabilities = np.where(known, (1 - self.kept) * probabilities + self.kept * is_own, probabilities)
-        groups = RowGroups(np.zeros(table.n_rows, dtype=np.int32), conditioning=self.predictor.columns)
-        return sample_levels(
-            probabilities, self.values, self.representatives, own, feature[0], rngs, exact=exact, groups=groups
-        )
-
-    def choice_details(self) -> dict[str, Any]:
-        """Return the fields of a `SamplerChoice` that describe this sampler."""
-        return {"shift": self.predictor.text(), "conditioning": self.predictor.columns}
-
-
-def sample_levels(
-    probabilities: Floats,
-    levels: npt.NDArray[np.generic],
-    representatives: Rows,
-    own: npt.NDArray[np.generic],
-    name: str,
-    rngs: Streams,
-    *,
-    exact: bool,
-    groups: RowGroups,
-) -> ResampledFeature:
-    """Draw levels with row-wise probabilities, or take the expectation if that costs no more than the repeats."""
-    probabilities = np.where(probabilities < _NEGLIGIBLE, 0.0, probabilities)
-    ends = np.cumsum(probabilities, axis=1)
-
-    def draws() -> Iterator[Changes]:
-        for rng in rngs:
-            # Below the last end even if the probabilities do not sum to exactly 1.
-            points = rng.random(len(own)) * ends[:, -1]
-            drawn = np.minimum((points[:, None] >= ends).sum(axis=1), len(levels) - 1)
-            yield {name: Donors(representatives[drawn], train=True, representatives=True)}
-
-    def terms() -> Iterator[ExpectationTerm]:
-        for k, level in enumerate(levels):
-            rows = np.flatnonzero((probabilities[:, k] > 0) & (own != level))
-            donors = Donors(np.full(len(rows), representatives[k]), train=True, representatives=True)
-            yield ExpectationTerm(rows, {name: donors}, probabilities[rows, k])
-
-    expectation = None
-    if exact and len(levels) - 1 <= len(rngs):
-        expectation = ExactExpectation(np.ones(len(own), dtype=np.bool_), terms)
-    return ResampledFeature(groups, draws, expectation)

@@ -19,24 +19,15 @@ from subgrove._subgroups import Partition
 from subgrove._subgroups.partition import grow_partition
 from subgrove.exceptions import ColumnError, ParameterError
 from subgrove.samplers.base import Feature, FittedSampler, Sampler, lookup_feature
-from subgrove.samplers.location_shift import (
-    MAX_ROWS,
-    NO_LIMIT,
-    REPORT_DEPTH,
-    LevelSampler,
-    ResidualSampler,
-    SharedTraining,
-    has_few_levels,
-    intercept_only,
-    read_shared_training,
-    residual_column,
-)
+from subgrove.samplers.location_shift import ResidualSampler, intercept_only, residual_column
+from subgrove.samplers.predicted_probabilities import LevelSampler
 from subgrove.samplers.resampled_feature import ResampledFeature
+from subgrove.samplers.training_donors import SharedTraining, TrainingSettings, has_few_levels, read_shared_training
 from subgrove.trees.training import select_columns
 
 
 @dataclass(eq=False, repr=False)
-class ShiftedSubgroups(Sampler):
+class ShiftedSubgroups(TrainingSettings, Sampler):
     """Predicts each value by a linear model of the other columns, and resamples the residual within subgroups.
 
     A numeric feature is the sum of a sparse linear prediction (few terms, including products of two columns if these
@@ -54,9 +45,6 @@ class ShiftedSubgroups(Sampler):
         Significance level of the tests that stop a tree.
     given : list of str, optional
         Columns that the linear model and the subgroups may use.
-    residual_retention : float or "auto", default "auto"
-        Share of its own residual that a row retains, from 0 to 1. "auto" takes the share of the residual variance that
-        a better estimate of the linear model would explain; 0 ignores the row's own value.
     report_depth : int, default 2
         Depth of the subgroups by which results are reported. Resampling uses the full tree.
     max_rows : int, default 20000
@@ -65,6 +53,9 @@ class ShiftedSubgroups(Sampler):
         Seed of the cross-validation folds and of the random subset of rows.
     n_jobs : int, optional
         Number of features fitted in parallel.
+    residual_retention : float or "auto", default "auto"
+        Share of its own residual that a row retains, from 0 to 1. "auto" takes the share of the residual variance that
+        a better estimate of the linear model would explain; 0 ignores the row's own value.
 
     Notes
     -----
@@ -88,15 +79,7 @@ class ShiftedSubgroups(Sampler):
     name = "shifted_subgroups"
     accepts_missing = False
 
-    max_depth: int = NO_LIMIT
-    min_samples_leaf: int = 30
-    alpha: float = 0.05
-    given: Any = None
     residual_retention: float | Literal["auto"] = "auto"
-    report_depth: int = REPORT_DEPTH
-    max_rows: int = MAX_ROWS
-    random_state: int | None = 0
-    n_jobs: int | None = None
 
     def fit(self, X: Any, features: Any = None) -> FittedShiftedSubgroups:
         """Fit the linear model of each feature on training rows, and find the subgroups of its residuals.

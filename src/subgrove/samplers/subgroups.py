@@ -8,22 +8,20 @@ quantiles.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 
-from subgrove._core.execution import Streams, cached
-from subgrove._core.kinds import Codes, Floats, Rows
+from subgrove._core.execution import Streams
+from subgrove._core.kinds import Codes, Floats
 from subgrove._data.columns import as_argument, parse_features
-from subgrove._data.replace_columns import Changes, Donors
-from subgrove._data.table import Table, TypedColumn, read_like
+from subgrove._data.table import Table, read_like
 from subgrove._subgroups import Partition, find_subgroups
 from subgrove._subgroups import Subgroups as FoundSubgroups
 from subgrove.exceptions import ParameterError, SubgroveWarning
 from subgrove.samplers.base import Feature, FittedSampler, Sampler, title
-from subgrove.samplers.donors import SortedPools, balanced_points
 from subgrove.samplers.marginal import (
     Marginal,
     check_donors,
@@ -31,7 +29,7 @@ from subgrove.samplers.marginal import (
     resample_within,
     with_training_donors,
 )
-from subgrove.samplers.resampled_feature import DonorPool, ResampledFeature, RowGroups, exact_from
+from subgrove.samplers.resampled_feature import ResampledFeature, RowGroups
 
 
 @dataclass(eq=False, repr=False)
@@ -269,101 +267,3 @@ def _partition(groups: FoundSubgroups, feature: Feature) -> Partition:
             f"There are no subgroups of {title(feature)!r}, only of {', '.join(groups)}. "
             f"Include it in find_subgroups(..., features=[...])."
         ) from None
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class TrainingSubgroups(FittedSampler):
-    """Resamples one feature, or several jointly, from training rows of the same leaf; a candidate of `auto`.
-
-    Attributes
-    ----------
-    partition : Partition
-        Subgroups that donors are taken from.
-    shown : Partition
-        Subgroups by which results are reported.
-    table : Table
-        Training rows.
-    rows : int array
-        Their positions in the user's table.
-    code : int array
-        Their subgroups.
-    report_depth : int
-        Depth of the subgroups by which results are reported.
-    """
-
-    partition: Partition
-    shown: Partition
-    table: Table
-    rows: Rows
-    code: Codes
-    report_depth: int
-
-    @classmethod
-    def of(cls, partition: Partition, table: Table, rows: Rows, report_depth: int) -> TrainingSubgroups:
-        """Build from subgroups and training rows; `rows` are the positions of the rows in X."""
-        code = partition._assign_table(table).astype(np.int32)
-        return cls(
-            table.columns,
-            partition=partition,
-            shown=partition.at_depth(report_depth),
-            table=table,
-            rows=rows,
-            code=code,
-            report_depth=report_depth,
-        )
-
-    @property
-    def has_subgroups(self) -> bool:
-        """Whether values are drawn within subgroups: always."""
-        return True
-
-    def resample(
-        self, table: Table, feature: Feature, rngs: Streams, *, weights: Floats | None = None, exact: bool = True
-    ) -> ResampledFeature:
-        """Resample the feature."""
-        code = self.partition._assign_table(table).astype(np.int32)
-        shown = self.shown._assign_table(table).astype(np.int32)
-        n_groups = len(self.partition)
-        pools = cached(rngs, "pools", lambda: SortedPools(self.code, ranks(self.table.series(feature[0])), n_groups))
-        own = ranks(table.series(feature[0]))
-        expectation = None
-        if exact:
-            expectation = exact_from(code, n_groups, table, self.table, self.code, feature, rngs, self.rows)
-
-        def members() -> Iterator[Rows]:
-            return (pools.at(code, points) for points in balanced_points(code, n_groups, own, rngs))
-
-        def draws() -> Iterator[Changes]:
-            return (dict.fromkeys(feature, Donors(self.rows[drawn], train=True)) for drawn in members())
-
-        groups = RowGroups(shown, self.shown.rules, self.partition.conditioning)
-        pool = DonorPool(self.code, members)
-        return ResampledFeature(groups, draws, expectation, np.array([np.inf]), donor_pool=pool)
-
-    def split_columns(self, feature: Feature) -> tuple[str, ...] | None:
-        """Return the split columns of the tree, those nearest to the root first."""
-        return self.partition.conditioning
-
-    def reporting_subgroups(self, feature: Feature) -> Partition | None:
-        """Return the subgroups by which results are reported."""
-        return self.shown
-
-    def restricted(self, feature: Feature, columns: Collection[str]) -> TrainingSubgroups:
-        """Return the sampler with the tree pruned to splits on some columns."""
-        smaller = self.partition.restricted_to(columns)
-        return TrainingSubgroups.of(smaller, self.table, self.rows, self.report_depth)
-
-    def choice_details(self) -> dict[str, Any]:
-        """Return the fields of a `SamplerChoice` that describe this sampler."""
-        return {"n_subgroups": len(self.partition), "conditioning": self.partition.conditioning}
-
-
-def ranks(series: TypedColumn) -> Floats:
-    """Return sort keys of a feature; levels are sorted by name, because containers differ in their order."""
-    if not series.info.is_nominal:
-        return series.values
-    levels = series.info.levels
-    place = np.empty(len(levels) + 2)
-    place[sorted(range(len(levels)), key=lambda code: levels[code])] = np.arange(len(levels))
-    place[-2:] = len(levels)  # unseen and missing ones
-    return np.asarray(place[series.values])

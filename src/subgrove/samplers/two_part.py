@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from subgrove._core.execution import Streams
 from subgrove._core.kinds import Floats, Rows
@@ -19,29 +18,8 @@ from subgrove._data.replace_columns import Changes, Donors
 from subgrove._data.table import Table, TypedColumn
 from subgrove._subgroups import Partition
 from subgrove.samplers.base import Feature, FittedSampler
+from subgrove.samplers.chained import with_values
 from subgrove.samplers.resampled_feature import ResampledFeature
-
-_END_SHARE = 0.05  # of the rows, from which the smallest or the largest value is special
-_SHARE = 0.2  # likewise for any other value
-_MIN_ORDINARY = 50  # rows with other values
-_MIN_DISTINCT = 10  # of their values
-
-
-def special_values(series: TypedColumn) -> Floats:
-    """Return the values of a numeric column that many rows share, if the others are like ordinary numbers."""
-    none = np.empty(0)
-    if series.info.kind != "numeric":
-        return none
-    known = series.values[~series.missing]
-    values, counts = np.unique(known, return_counts=True)
-    if len(values) <= _MIN_DISTINCT:
-        return none
-    limits = np.full(len(values), _SHARE)
-    limits[[0, -1]] = _END_SHARE
-    special = counts >= limits * len(known)
-    ordinary = int(counts[~special].sum())
-    enough = ordinary >= max(_MIN_ORDINARY, _SHARE * len(known)) and (~special).sum() >= _MIN_DISTINCT
-    return np.asarray(values[special]) if enough else none
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,6 +132,4 @@ def _hidden(table: Table, name: str, own: Rows) -> Table:
     series = table.series(name)
     if series.info.is_nominal or not (own > 0).any():
         return table
-    numbers: npt.NDArray[np.float64] = np.array(table.numbers)
-    numbers[own > 0, table.positions()[table.names.index(name)]] = np.nan
-    return Table(table.columns, numbers, table.codes, table.unseen, table.places)
+    return with_values(table, name, np.where(own > 0, np.nan, series.values))

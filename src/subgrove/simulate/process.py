@@ -1,7 +1,7 @@
 """Data-generating processes: all columns but x1 are independent, and x1 is normal given them.
 
 Each process has the distribution of x1 given the other columns, the target, and the importance in closed form. Rows are
-drawn from it, and `TrueConditional` resamples x1 from its true conditional distribution.
+drawn from it.
 
 Labels are numbers internally: a nominal column is stored as the number that each level has in the target, so that one
 formula serves all scenarios. Users see the labels.
@@ -9,7 +9,7 @@ formula serves all scenarios. Users see the labels.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -109,6 +109,12 @@ def _numbers(values: Any, info: Any, levels: Mapping[str, float] | None) -> Floa
         got = repr(unknown[0]) if unknown else "missing values"
         raise InputError(f"X has {got} in {info.name!r}; the scenario has the labels {known} there.")
     return np.asarray(np.array([levels.get(level, np.nan) for level in info.levels], dtype=np.float64)[values])
+
+
+def drawn_given_others(process: Process, X: Any, rng: np.random.Generator) -> Floats:
+    """Return x1 once more, given the other columns."""
+    mean, sd = process.given_rest(read_rows(X, process))
+    return np.asarray(mean + sd * rng.standard_normal(len(mean)))
 
 
 def increase_of_loss(model: Any, data: Dataset, sampler: Any, seed: int) -> float:
@@ -240,88 +246,3 @@ PROCESSES: Mapping[str, Process] = {
         {"x3": _SHIFTS, "x4": {"no": -0.5, "yes": 0.5}, "x5": _MIXED_LEVELS["x5"]},
     ),
 }
-
-
-class TrueConditional:
-    """Sampler of x1 from its true conditional distribution, which other samplers approximate.
-
-    It needs no training rows, supports any container, and can be passed as `sampler=`.
-
-    Parameters
-    ----------
-    name : str
-        Name of the scenario; names of null scenarios have the prefix "null ".
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import subgrove as sg
-    >>> scenario = sg.simulate.scenario("linear", p=10)
-    >>> X = scenario.sample(5, random_state=1).X
-    >>> fitted = sg.simulate.TrueConditional("linear").fit(X, ["x1"])
-    >>> (column,) = fitted.sample(X, "x1", [np.random.default_rng(1)])
-    >>> len(column)
-    5
-    """
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def fit(self, X: Any, features: Any = None) -> FittedTrueConditional:
-        """Return the sampler; there is nothing to fit.
-
-        Parameters
-        ----------
-        X : table
-            Ignored.
-        features : list of str
-            Ignored; x1 is the only feature.
-        """
-        return FittedTrueConditional(self.name)
-
-    def __repr__(self) -> str:
-        return f"TrueConditional({self.name!r})"
-
-
-@dataclass(frozen=True)
-class FittedTrueConditional:
-    """Fitted sampler of x1; see `TrueConditional`.
-
-    Attributes
-    ----------
-    name : str
-        Name of the scenario.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import subgrove as sg
-    >>> X = sg.simulate.scenario("linear", p=10).sample(4, random_state=1).X
-    >>> fitted = sg.simulate.FittedTrueConditional("linear")
-    >>> [len(column) for column in fitted.sample(X, "x1", [np.random.default_rng(1), np.random.default_rng(2)])]
-    [4, 4]
-    """
-
-    name: str
-
-    def sample(self, X: Any, feature: Any, rngs: Sequence[np.random.Generator]) -> Iterator[Floats]:
-        """Return new values of x1 for each row of X, one column per generator.
-
-        Parameters
-        ----------
-        X : table
-            Rows to resample.
-        feature : str
-            "x1"; other features are not supported.
-        rngs : list of numpy Generator
-            One per repeat.
-        """
-        first = "x0" if isinstance(X, np.ndarray) else FEATURE  # columns of arrays are counted from 0
-        if feature != first:
-            raise ParameterError(
-                f"The true sampler of a scenario resamples {first!r} only; got {feature!r}. Pass features=[{first!r}]."
-            )
-        process = PROCESSES[self.name]
-        mean, sd = process.given_rest(read_rows(X, process))
-        for rng in rngs:
-            yield mean + sd * rng.standard_normal(len(mean))

@@ -46,7 +46,6 @@ from subgrove.simulate.process import (
     NULL,
     PROCESSES,
     Process,
-    TrueConditional,
     increase_of_loss,
     names,
     read_name,
@@ -54,6 +53,7 @@ from subgrove.simulate.process import (
     read_width,
     sampled,
 )
+from subgrove.simulate.structures import TrueConditional
 
 PAPER = ("independent", "linear", "nonlinear", "multilinear")
 """Names of the scenarios of the paper."""

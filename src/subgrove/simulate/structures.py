@@ -24,7 +24,7 @@ from subgrove._core.validate import whole_number
 from subgrove.datasets import Dataset
 from subgrove.exceptions import InputError, ParameterError
 from subgrove.simulate.conditional_draws import STRUCTURES, ConditionalDraw
-from subgrove.simulate.process import FEATURE, column_names, read_name
+from subgrove.simulate.process import FEATURE, PROCESSES, column_names, drawn_given_others, read_name
 
 ModelName = Literal["linear", "saturating"]
 _TRUTH_ROWS = 2_000_000
@@ -80,9 +80,9 @@ class Structure:
         return partial(_predict_frame, self)
 
     @property
-    def sampler(self) -> TrueSampler:
+    def sampler(self) -> TrueConditional:
         """Sampler of x1 from its true conditional distribution given the other columns."""
-        return TrueSampler(self.name)
+        return TrueConditional(self.name)
 
     @property
     def importance(self) -> float:
@@ -195,20 +195,23 @@ def _drawn_again(dependence: ConditionalDraw, x: Floats, rng: np.random.Generato
     return np.where(rng.random(len(drawn)) < share, np.nan, drawn) if share else drawn
 
 
-class TrueSampler:
-    """Sampler of x1 from its true conditional distribution in a structure; it can be passed as `sampler=`.
+class TrueConditional:
+    """Sampler of x1 from its true conditional distribution, which other samplers approximate.
+
+    It needs no training rows, and can be passed as `sampler=`.
 
     Parameters
     ----------
     name : str
-        Name of the structure.
+        Name of a scenario or of a structure; names of null scenarios have the prefix "null ".
 
     Examples
     --------
     >>> import numpy as np
     >>> import subgrove as sg
-    >>> X = sg.simulate.structure("hour").sample(5, random_state=1).X
-    >>> (column,) = sg.simulate.TrueSampler("hour").fit(X).sample(X, "x1", [np.random.default_rng(1)])
+    >>> X = sg.simulate.scenario("linear", p=10).sample(5, random_state=1).X
+    >>> fitted = sg.simulate.TrueConditional("linear").fit(X, ["x1"])
+    >>> (column,) = fitted.sample(X, "x1", [np.random.default_rng(1)])
     >>> len(column)
     5
     """
@@ -216,7 +219,7 @@ class TrueSampler:
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def fit(self, X: Any, features: Any = None) -> TrueSampler:
+    def fit(self, X: Any, features: Any = None) -> TrueConditional:
         """Return the sampler; there is nothing to fit.
 
         Parameters
@@ -233,15 +236,21 @@ class TrueSampler:
 
         Parameters
         ----------
-        X : frame
+        X : table
             Rows to resample.
         feature : str
             "x1"; other features are not supported.
         rngs : list of numpy Generator
             One per repeat.
         """
-        if feature != FEATURE:
-            raise ParameterError(f"The true sampler of a structure resamples {FEATURE!r} only; got {feature!r}.")
+        first = "x0" if isinstance(X, np.ndarray) else FEATURE  # columns of arrays are counted from 0
+        if feature != first:
+            raise ParameterError(
+                f"The true sampler resamples {first!r} only; got {feature!r}. Pass features=[{first!r}]."
+            )
+        if self.name in PROCESSES:
+            yield from (drawn_given_others(PROCESSES[self.name], X, rng) for rng in rngs)
+            return
         dependence = STRUCTURES[self.name]
         x, levels = _read(X, dependence), dependence.levels.get(FEATURE)
         for rng in rngs:
@@ -252,4 +261,4 @@ class TrueSampler:
                 yield np.array(levels.labels, dtype=object)[np.searchsorted(levels.numbers, drawn - 1e-9)]
 
     def __repr__(self) -> str:
-        return f"TrueSampler({self.name!r})"
+        return f"TrueConditional({self.name!r})"

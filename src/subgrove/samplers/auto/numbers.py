@@ -11,8 +11,8 @@ import numpy as np
 from subgrove._core.kinds import Floats, Rows
 from subgrove._data.table import TypedColumn
 from subgrove._regress import LinearFit, exceeds_standard_error, fit_dense_linear, fit_sparse_linear
-from subgrove._regress.kernel import PilotForest, SmoothPredictor, fit_kernel, location_and_spread
-from subgrove._regress.level_means import WithLevelMeans, fit_level_means
+from subgrove._regress.kernel import PilotForest, PredictorSum, fit_kernel, location_and_spread
+from subgrove._regress.level_means import MANY_LEVELS, fit_level_means
 from subgrove._regress.threshold_terms import fit_threshold_terms
 from subgrove._subgroups.depth import leave_one_out_scores
 from subgrove._subgroups.partition import TreeSettings
@@ -20,13 +20,15 @@ from subgrove.samplers.auto.candidates import Candidate, CandidateSet
 from subgrove.samplers.auto.choice import SMOOTH_TERMS, UNREADABLE
 from subgrove.samplers.forest_donors import ForestDonors, fit_donor_forest
 from subgrove.samplers.location_shift import (
+    NewValues,
     ResidualSampler,
+    ValueScale,
     intercept_only,
+    judging_scale,
     residual_column,
+    scales_to_try,
 )
-from subgrove.samplers.new_values import NewValues
-from subgrove.samplers.reweighted import ReweightedResiduals, back_transformed_scores, fit_reweighted
-from subgrove.samplers.scales import ValueScale, judging_scale, scales_to_try
+from subgrove.samplers.predicted_probabilities import ReweightedResiduals, back_transformed_scores, fit_reweighted
 
 _RESIDUAL_DEPTH = 3
 _ROWS_TO_TRUST_TESTS = 1000  # with fewer, a test may have missed a dependence
@@ -44,12 +46,12 @@ class NumberCandidates(CandidateSet):
     def candidates(self) -> list[Candidate]:
         """Return the candidates for a numeric feature."""
         sparse, fit, pilot = self._linear(self.series.info.name, self.series.values)
-        if sparse is None and not pilot.predictive and len(self.tree) == 1:
+        if sparse is None and not pilot.promising and len(self.tree) == 1:
             return [replace(self._unscored_marginal, scores=np.full(1, np.nan))]
         candidates = [self.marginal()]
         if sparse is not None:
             candidates.append(self._shifted(sparse))
-            simple = candidates[-1].complexity <= _FEW_TERMS and not pilot.predictive
+            simple = candidates[-1].complexity <= _FEW_TERMS and not pilot.promising
             if simple and self._tree_cannot_help(*candidates):
                 return candidates
             candidates += self._dense(sparse)
@@ -83,14 +85,29 @@ class NumberCandidates(CandidateSet):
     def _linear(self, name: str, x: Floats) -> tuple[LinearFit | None, LinearFit, PilotForest]:
         """Return the sparse linear fit, that or the mean, and a pilot forest on its residuals."""
         names, grams = self.predictors.names, self.training.grams
-        by_level = fit_level_means(self.predictors, x)
+        many = any(len(column.levels) > MANY_LEVELS for column in self.predictors.columns)
+        by_level = fit_level_means(self.predictors, x) if many else None
         target = x if by_level is None else x.mean() + by_level.residuals
         sparse = fit_sparse_linear(grams, name, target, names)
         fit = sparse or intercept_only(grams, TypedColumn(replace(self.series.info, name=name), target))
         if by_level is not None:
             noise = max(fit.noise - by_level.error_variance, 0.0)
-            sparse = fit = LinearFit(WithLevelMeans(by_level.predictor, fit.predictor), fit.residuals, noise)
-        return sparse, fit, PilotForest.of(grams, location_and_spread(fit.residuals), names, self.training.seed)
+            sparse = fit = LinearFit(PredictorSum(fit.predictor, by_level.predictor), fit.residuals, noise)
+        return sparse, fit, self._pilot(fit.residuals)
+
+    @cached_property
+    def _pilots(self) -> dict[int, tuple[Floats, PilotForest]]:
+        return {}
+
+    def _pilot(self, residuals: Floats) -> PilotForest:
+        """Return a small forest on location and spread of residuals, which is grown once."""
+        if id(residuals) not in self._pilots:
+            targets, names = location_and_spread(residuals), self.predictors.names
+            self._pilots[id(residuals)] = (
+                residuals,
+                PilotForest.of(self.training.grams, targets, names, self.training.seed),
+            )
+        return self._pilots[id(residuals)][1]
 
     def _dense(self, sparse: LinearFit) -> list[Candidate]:
         """Return the normal distribution around a linear prediction of all columns, if it is better than one of few."""
@@ -107,23 +124,25 @@ class NumberCandidates(CandidateSet):
 
         None if neither predicts better.
         """
-        if not pilot.predictive:
+        if not pilot.promising:
             return None
         grams, names, seed = self.training.grams, self.predictors.names, self.training.seed
         smooth = self._smooth_only(fit, pilot)
-        earlier = fit.residuals if smooth is None else smooth.residuals
-        changes = fit_threshold_terms(grams, fit.predictor, fit.residuals, pilot.ranked)
-        if changes is None or (changes.residuals**2).mean() > _WORTH_SMOOTHING * (earlier**2).mean():
+        if not pilot.predictive:
             return smooth
-        fit = LinearFit(changes.predictor, changes.residuals, changes.noise)
-        fit = self._smooth_only(fit, PilotForest.of(grams, fit.residuals[:, None], names, seed)) or fit
+        earlier = fit.residuals if smooth is None else smooth.residuals
+        enough = _WORTH_SMOOTHING * float((earlier**2).mean())
+        changes = fit_threshold_terms(grams, fit.predictor, fit.residuals, pilot.ranked, enough)
+        if changes is None or (changes.residuals**2).mean() > enough:
+            return smooth
+        fit = self._smooth_only(changes, PilotForest.of(grams, changes.residuals[:, None], names, seed)) or changes
         return fit if exceeds_standard_error(earlier**2 - fit.residuals**2) else smooth
 
     def _smooth_only(self, fit: LinearFit, pilot: PilotForest) -> LinearFit | None:
         found = fit_kernel(self.training.grams, fit.residuals[:, None], pilot, self.training.seed)
         if found is None:
             return None
-        predictor = SmoothPredictor(fit.predictor, found.predictor)
+        predictor = PredictorSum(fit.predictor, found.predictor)
         return LinearFit(predictor, found.residuals[:, 0], float(found.noise[0]))
 
     def _shifted(self, fit: LinearFit, name: str = "shifted_subgroups", scale: ValueScale | None = None) -> Candidate:
@@ -197,7 +216,8 @@ class NumberCandidates(CandidateSet):
         predictor, residuals = (None, x) if atoms else (fit.predictor, fit.residuals)
         if atoms and scale is not None:
             scale, noise = None, float("inf")
-        found = fit_reweighted(grams, name, residuals, names, noise, self.training.seed)
+        pilot = self._pilot(residuals)
+        found = fit_reweighted(grams, name, residuals, names, noise, self.training.seed, pilot)
         if found is None:
             return []
         scores = found.scores
@@ -220,11 +240,7 @@ class NumberCandidates(CandidateSet):
     def _forest_donors(self, fit: LinearFit, scale: ValueScale | None) -> list[Candidate]:
         """Return donors of the same leaves of trees on the residuals of a fit, if these depend on the columns."""
         grams, names, seed = self.training.grams, self.predictors.names, self.training.seed
-        if (
-            scale is not None
-            or self._judged is not None
-            or not PilotForest.of(grams, location_and_spread(fit.residuals), names, seed).predictive
-        ):
+        if scale is not None or self._judged is not None or not self._pilot(fit.residuals).predictive:
             return []
         found = fit_donor_forest(grams, fit.residuals, names, seed)
         if found is None:

@@ -26,41 +26,34 @@ from subgrove._data.table import Table, TypedColumn
 from subgrove._regress import FoldGrams, mean_and_std_error
 from subgrove._subgroups import Partition
 from subgrove._subgroups.partition import grow_partition
-from subgrove.samplers.auto.candidates import (
-    Candidate,
-    best_candidate,
-    present,
-    training_subgroups,
-)
+from subgrove.samplers.auto.candidates import Candidate, LevelCandidates, best_candidate, present, training_subgroups
 from subgrove.samplers.auto.choice import CandidateScore, SamplerChoice
-from subgrove.samplers.auto.levels import LevelCandidates
 from subgrove.samplers.auto.numbers import NumberCandidates
 from subgrove.samplers.base import Feature, FittedSampler, Sampler, lookup_feature, title
-from subgrove.samplers.location_shift import (
-    MAX_ROWS,
-    NO_LIMIT,
-    REPORT_DEPTH,
-    SharedTraining,
-    has_few_levels,
-    read_shared_training,
-)
+from subgrove.samplers.chained import ChainedMembers, ignoring_own_values
 from subgrove.samplers.resampled_feature import ResampledFeature, RowGroups
-from subgrove.samplers.two_part import SpecialProbabilities, TwoPart, special_codes, special_values
+from subgrove.samplers.training_donors import SharedTraining, TrainingSettings, has_few_levels, read_shared_training
+from subgrove.samplers.two_part import SpecialProbabilities, TwoPart, special_codes
 
 _MIN_ORDINARY = 20  # with fewer ordinary values there is nothing to select by
 _MIN_SPECIAL = 10  # with fewer special values, their probability is the same in all rows
+Selected = tuple[FittedSampler, SamplerChoice]
+_END_SHARE = 0.05  # of the rows, from which the smallest or the largest value is special
+_SHARE = 0.2  # likewise for any other value
+_MIN_OTHERS = 50  # rows with other values
+_MIN_DISTINCT = 10  # of their values
 
 
 @dataclass(eq=False, repr=False)
-class Auto(Sampler):
+class Auto(TrainingSettings, Sampler):
     """Selects for each feature the sampler with the best score on held-out training rows.
 
     Candidates for a number are marginal donors, training rows of the same subgroup of a transformation tree, residuals
     of a linear or smooth prediction (also of logarithms or normal scores), residuals whose distribution changes
     smoothly with the other columns, and donors of the same leaves of a random forest. For levels they are donors, and
     probabilities by a multinomial or cumulative model, by smooth functions or by a forest. Whether a value is missing,
-    or one that many rows share, such as 0, is resampled apart from the other values. A group of features is resampled
-    within the subgroups of its tree.
+    or one that many rows share, such as 0, is resampled apart from the other values. The members of a group of features
+    are resampled from donors of the group's subgroups, or one after the other.
 
     Parameters
     ----------
@@ -96,15 +89,6 @@ class Auto(Sampler):
     name = "auto"
     accepts_groups = True
     accepts_any_column = True
-
-    max_depth: int = NO_LIMIT
-    min_samples_leaf: int = 30
-    alpha: float = 0.05
-    given: Any = None
-    report_depth: int = REPORT_DEPTH
-    max_rows: int = MAX_ROWS
-    random_state: int | None = 0
-    n_jobs: int | None = None
 
     def fit(self, X: Any, features: Any = None) -> FittedAuto:
         """Compare the candidates of each feature on training rows, and fit the selected one.
@@ -185,9 +169,6 @@ class FittedAuto(FittedSampler):
         return lookup_feature(self.learned, feature, Auto.name)
 
 
-Selected = tuple[FittedSampler, SamplerChoice]
-
-
 @dataclass(frozen=True, eq=False)
 class SamplerSelector:
     """Selects the sampler of one feature."""
@@ -196,10 +177,12 @@ class SamplerSelector:
 
     def __call__(self, feature: Feature) -> tuple[FittedSampler, SamplerChoice, Partition | None]:
         """Return the sampler, its choice, and subgroups for reporting if it does not resample within subgroups."""
-        predictors = self.training.predictors(feature)
-        if len(feature) > 1:
-            return *self._by_tests(feature, predictors), None
-        series = self.training.table.series(feature[0])
+        return self.of_group(feature) if len(feature) > 1 else self.of_column(feature[0], feature)
+
+    def of_column(self, name: str, excluded: Feature) -> tuple[FittedSampler, SamplerChoice, Partition | None]:
+        """Return the same for one column, given all others but the excluded ones."""
+        feature, predictors = (name,), self.training.predictors(excluded)
+        series = self.training.table.series(name)
         if series.info.kind == "numeric" and is_extreme(series.values):
             return *self._by_tests(feature, predictors), None
         special = special_values(series)
@@ -208,6 +191,36 @@ class SamplerSelector:
         if len(special):
             return self._two_part(series, special, predictors)
         return self.of_values(series, predictors)
+
+    def of_group(self, feature: Feature) -> tuple[FittedSampler, SamplerChoice, Partition | None]:
+        """Return the sampler of a group, which may be resampled from donors or by the chain rule.
+
+        Donors have combinations of values that occur, so they are preferred if none of the members alone needs more.
+        """
+        alone = [self.of_column(name, feature) for name in feature]
+        if all(choice.selected in ("marginal", "training_subgroups") for _, choice, _ in alone):
+            return *self._by_tests(feature, self.training.predictors(feature)), None
+        training = self.training
+        if not set(feature) <= set(training.allowed):
+            training = replace(training, allowed=(*training.allowed, *feature), sorted_table=None)
+        later = [
+            SamplerSelector(training).of_column(name, feature[at:]) for at, name in enumerate(feature[1:], start=1)
+        ]
+        tree = self._grow(feature, tuple(map(training.table.series, feature)), self.training.predictors(feature))
+        used = [name for _, choice, _ in (alone[0], *later) for name in choice.conditioning if name not in feature]
+        sampler = ChainedMembers(
+            training.table.columns,
+            names=feature,
+            samplers=(alone[0][0], *(ignoring_own_values(one) for one, _, _ in later)),
+            shown=tree.at_depth(training.report_depth),
+            table=training.table,
+            rows=training.rows,
+            conditioning=tuple(dict.fromkeys(used)),
+        )
+        choice = SamplerChoice.only(
+            title(feature), "chained_members", "members depend on other columns in ways that donors miss"
+        )
+        return sampler, _with_details(choice, sampler), None
 
     def of_values(
         self, series: TypedColumn, predictors: Table
@@ -304,3 +317,20 @@ def _with_details(choice: SamplerChoice, sampler: FittedSampler) -> SamplerChoic
 def _summary(candidate: Candidate, best: Candidate) -> CandidateScore:
     gap, error = mean_and_std_error(present(candidate.scores - best.scores))
     return CandidateScore(candidate.name, candidate.score, gap, error, candidate.complexity)
+
+
+def special_values(series: TypedColumn) -> Floats:
+    """Return the values of a numeric column that many rows share, if the others are like ordinary numbers."""
+    none = np.empty(0)
+    if series.info.kind != "numeric":
+        return none
+    known = series.values[~series.missing]
+    values, counts = np.unique(known, return_counts=True)
+    if len(values) <= _MIN_DISTINCT:
+        return none
+    limits = np.full(len(values), _SHARE)
+    limits[[0, -1]] = _END_SHARE
+    special = counts >= limits * len(known)
+    ordinary = int(counts[~special].sum())
+    enough = ordinary >= max(_MIN_OTHERS, _SHARE * len(known)) and (~special).sum() >= _MIN_DISTINCT
+    return np.asarray(values[special]) if enough else none

@@ -1,33 +1,132 @@
-"""Reweighted residuals: their distribution changes smoothly with the other columns.
+"""Samplers that draw from predicted probabilities: levels of a feature, or bins of the residuals of a number.
 
-Residuals of all training rows are divided into bins; the probability of each bin is a smooth function of the other
-columns. So the shape of the distribution may change: spread, skewness, several modes, atoms. Errors of the estimated
-probabilities cancel in the mean over rows, for an expectation is linear in them.
+`LevelSampler` draws levels. `ReweightedResiduals` adds residuals of training rows to a prediction; these are divided
+into bins, and the probability of each bin is a smooth function of the other columns. So the shape of the distribution
+may change: spread, skewness, several modes, atoms. Errors of estimated probabilities cancel in the mean over rows, for
+an expectation is linear in them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from subgrove._core.execution import Streams
 from subgrove._core.kinds import Floats, Rows
-from subgrove._data.replace_columns import Changes
-from subgrove._data.table import Table
+from subgrove._data.columns import ColumnInfo
+from subgrove._data.replace_columns import Changes, Donors
+from subgrove._data.table import Table, TypedColumn
 from subgrove._regress import FoldGrams
 from subgrove._regress.kernel import location_and_spread
-from subgrove._regress.kernel_levels import KernelLevels, fit_kernel_levels
+from subgrove._regress.levels import (
+    ForestLevels,
+    KernelLevels,
+    KernelLevelsFit,
+    LevelsFit,
+    OrderedLevels,
+    fit_kernel_levels,
+)
+from subgrove._regress.multinomial import MultinomialFit, MultinomialPredictor
 from subgrove.samplers.base import Feature, FittedSampler
-from subgrove.samplers.new_values import NewValues
-from subgrove.samplers.resampled_feature import ResampledFeature, RowGroups
-from subgrove.samplers.scales import ValueScale
+from subgrove.samplers.location_shift import NewValues, ValueScale
+from subgrove.samplers.resampled_feature import ExactExpectation, ExpectationTerm, ResampledFeature, RowGroups
 
+_NEGLIGIBLE = 1e-12  # probabilities below it are rounding error
 _BINS = 24
 _MAX_KEPT = 0.9
 _QUANTILES = 40  # of the predictive distribution, for scores
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LevelSampler(FittedSampler):
+    """Resamples one feature by the predicted probabilities of its levels.
+
+    Attributes
+    ----------
+    predictor : MultinomialPredictor
+        Probabilities of levels.
+    values : array
+        Value in the table for each level.
+    representatives : int array
+        A training row with each level.
+    kept : float
+        Share of rows that keep their own level: the part of the uncertainty that is due to errors of the probabilities.
+    """
+
+    partition: ClassVar[None] = None  # levels have no residuals
+    retention: ClassVar[None] = None
+    predictor: MultinomialPredictor | ForestLevels | KernelLevels | OrderedLevels
+    values: npt.NDArray[np.generic]
+    representatives: Rows
+    kept: float = 0.0
+
+    @classmethod
+    def of(
+        cls,
+        fit: MultinomialFit | LevelsFit | KernelLevelsFit,
+        series: TypedColumn,
+        rows: Rows,
+        columns: tuple[ColumnInfo, ...],
+    ) -> LevelSampler:
+        """Build from predicted probabilities; `rows` are the positions of the rows in X."""
+        _, first = np.unique(series.values, return_index=True)
+        return cls(columns, predictor=fit.predictor, values=fit.values, representatives=rows[first], kept=fit.kept)
+
+    def resample(
+        self, table: Table, feature: Feature, rngs: Streams, *, weights: Floats | None = None, exact: bool = True
+    ) -> ResampledFeature:
+        """Resample the feature."""
+        own = table.values(feature[0])
+        is_own = own[:, None] == self.values
+        known = is_own.any(axis=1, keepdims=True)
+        probabilities = self.predictor.predict(table)
+        probabilities = np.where(known, (1 - self.kept) * probabilities + self.kept * is_own, probabilities)
+        groups = RowGroups(np.zeros(table.n_rows, dtype=np.int32), conditioning=self.predictor.columns)
+        return sample_levels(
+            probabilities, self.values, self.representatives, own, feature[0], rngs, exact=exact, groups=groups
+        )
+
+    def choice_details(self) -> dict[str, Any]:
+        """Return the fields of a `SamplerChoice` that describe this sampler."""
+        return {"shift": self.predictor.text(), "conditioning": self.predictor.columns}
+
+
+def sample_levels(
+    probabilities: Floats,
+    levels: npt.NDArray[np.generic],
+    representatives: Rows,
+    own: npt.NDArray[np.generic],
+    name: str,
+    rngs: Streams,
+    *,
+    exact: bool,
+    groups: RowGroups,
+) -> ResampledFeature:
+    """Draw levels with row-wise probabilities, or take the expectation if that costs no more than the repeats."""
+    probabilities = np.where(probabilities < _NEGLIGIBLE, 0.0, probabilities)
+    ends = np.cumsum(probabilities, axis=1)
+
+    def draws() -> Iterator[Changes]:
+        for rng in rngs:
+            # Below the last end even if the probabilities do not sum to exactly 1.
+            points = rng.random(len(own)) * ends[:, -1]
+            drawn = np.minimum((points[:, None] >= ends).sum(axis=1), len(levels) - 1)
+            yield {name: Donors(representatives[drawn], train=True, representatives=True)}
+
+    def terms() -> Iterator[ExpectationTerm]:
+        for k, level in enumerate(levels):
+            rows = np.flatnonzero((probabilities[:, k] > 0) & (own != level))
+            donors = Donors(np.full(len(rows), representatives[k]), train=True, representatives=True)
+            yield ExpectationTerm(rows, {name: donors}, probabilities[rows, k])
+
+    expectation = None
+    if exact and len(levels) - 1 <= len(rngs):
+        expectation = ExactExpectation(np.ones(len(own), dtype=np.bool_), terms)
+    return ResampledFeature(groups, draws, expectation)
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,14 +187,14 @@ class ReweightedFit:
 
 
 def fit_reweighted(
-    grams: FoldGrams, feature: str, residuals: Floats, names: Any, noise: float, seed: int
+    grams: FoldGrams, feature: str, residuals: Floats, names: Any, noise: float, seed: int, pilot: Any = None
 ) -> ReweightedFit | None:
     """Fit the probabilities of bins of residuals; None if no column predicts them.
 
-    `noise` is an estimate of their variance given the columns.
+    `noise` is an estimate of their variance given the columns, `pilot` a forest on their location and spread.
     """
     bins, code = BinnedResiduals.of(residuals)
-    fit = fit_kernel_levels(grams, feature, code, names, seed, location_and_spread(residuals))
+    fit = fit_kernel_levels(grams, feature, code, names, seed, location_and_spread(residuals), pilot)
     if fit is None:
         return None
     ends = np.cumsum(fit.probabilities, axis=1)

@@ -1,0 +1,341 @@
+"""Probabilities of levels, or of bins of a number: smooth functions, a random forest, a cumulative model.
+
+Each is fitted with held-out log scores of the rows. `fit_kernel_levels` regresses indicators on the other columns,
+`fit_forest_levels` grows a forest, `fit_ordered_levels` cuts a prediction of the rank at thresholds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from subgrove._core.kinds import Floats, Rows
+from subgrove._data.encode import Design, DesignColumn
+from subgrove._data.table import Table
+from subgrove._regress.forest import grow_forest
+from subgrove._regress.gram import FoldGrams
+from subgrove._regress.kernel import KernelPredictor, PilotForest, PredictorSum, fit_kernel
+from subgrove._regress.linear import fit_sparse_linear
+
+_MAX_KEPT = 0.9
+_PRIOR_WEIGHTS = (0.01, 0.03, 0.1, 0.3)  # share of the overall probabilities in each prediction
+_N_TREES = 60
+_NODE_SIZES = (5, 20, 60)
+_PRIOR_ROWS = 1.0  # rows with the overall shares that are added to each prediction
+_LEAST = 1e-12  # probability of a level
+_FLAT = 1e-3  # share of the overall shares in each prediction, so that no level is impossible
+
+
+@dataclass(frozen=True, eq=False)
+class KernelLevels:
+    """Probabilities of levels by a kernel regression of their indicators.
+
+    Attributes
+    ----------
+    feature : str
+        Name of the feature.
+    kernel : KernelPredictor
+        Predicts the deviation of each probability from the overall one.
+    shares : float array
+        Share of each level in the training rows.
+    weight : float
+        Share of these in each prediction, so that no level is impossible.
+    """
+
+    feature: str
+    kernel: KernelPredictor
+    shares: Floats
+    weight: float
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns of the kernel."""
+        return self.kernel.columns
+
+    def predict(self, table: Table) -> Floats:
+        """Return the probability of each level in each row."""
+        return as_probabilities(self.shares + self.kernel.predict(table), self.shares, self.weight)
+
+    def text(self, most: int = 6) -> str:
+        """Return one line: which columns the probabilities depend on."""
+        return f"{self.feature} has probabilities that are smooth functions of {', '.join(self.columns[:most])}"
+
+
+@dataclass(frozen=True, eq=False)
+class KernelLevelsFit:
+    """Predictor of probabilities, the value of each level, and leave-one-out probabilities of the rows."""
+
+    predictor: KernelLevels
+    values: npt.NDArray[np.generic]
+    code: Rows
+    probabilities: Floats
+    noise: float
+
+    @property
+    def kept(self) -> float:
+        """Share of rows that keep their own level, so that old and new levels differ as often as two true draws.
+
+        With the true probabilities p, two draws differ with probability 1 - sum p^2, which is the noise variance of the
+        indicators together. The estimated probabilities of held-out rows would change levels more often.
+        """
+        changes = float(1 - self.probabilities[np.arange(len(self.code)), self.code].mean())
+        return float(np.clip(1 - self.noise / changes, 0.0, _MAX_KEPT)) if changes > 0 else 0.0
+
+    @property
+    def scores(self) -> Floats:
+        """Log score of each row."""
+        return log_scores(self.probabilities, self.code)
+
+
+def log_scores(probabilities: Floats, code: Rows) -> Floats:
+    """Return minus the logarithm of the probability of each row's level."""
+    return np.asarray(-np.log(np.maximum(probabilities[np.arange(len(code)), code], 1e-300)))
+
+
+def as_probabilities(predicted: Floats, shares: Floats, weight: float) -> Floats:
+    """Return positive numbers with sum 1, mixed with the overall shares."""
+    positive = np.maximum(predicted, 0.0)
+    total = positive.sum(axis=1, keepdims=True)
+    normed = np.where(total > 0, positive / np.where(total > 0, total, 1.0), shares)
+    return np.asarray((1 - weight) * normed + weight * shares)
+
+
+def fit_kernel_levels(
+    grams: FoldGrams,
+    feature: str,
+    series: npt.NDArray[np.generic],
+    names: Sequence[str],
+    seed: int,
+    summaries: Floats | None = None,
+    pilot: PilotForest | None = None,
+) -> KernelLevelsFit | None:
+    """Fit the probabilities of the values of a column; None if no column predicts them.
+
+    `summaries` are numbers of each row whose prediction decides on the columns and widths of the kernel; by default
+    the indicators of the values. `pilot` is a forest on them, if it has been grown before.
+    """
+    values, code = np.unique(series, return_inverse=True)
+    if len(values) < 2:
+        return None
+    indicators = (code[:, None] == np.arange(len(values))).astype(np.float64)
+    shares = indicators.mean(axis=0)
+    centred = indicators - shares
+    pilot = pilot or PilotForest.of(grams, centred if summaries is None else summaries, names, seed)
+    fit = fit_kernel(grams, centred, pilot, seed, summaries)
+    if fit is None:
+        return None
+    left_out = shares + centred - fit.residuals
+    tried = [as_probabilities(left_out, shares, weight) for weight in _PRIOR_WEIGHTS]
+    best = int(np.argmin([log_scores(one, code).mean() for one in tried]))
+    predictor = KernelLevels(feature, fit.predictor, shares, _PRIOR_WEIGHTS[best])
+    return KernelLevelsFit(predictor, values, code, tried[best], float(fit.noise.sum()))
+
+
+@dataclass(frozen=True, eq=False)
+class ForestLevels:
+    """Probabilities of levels by a forest, given the other columns.
+
+    Attributes
+    ----------
+    feature : str
+        Name of the feature.
+    parts : tuple of DesignColumn
+        Predictors.
+    forest : RandomForest
+        Predicts an indicator of each level.
+    shares : float array
+        Share of each level in the training rows.
+    weight : float
+        Share of these in each prediction, so that no level is impossible.
+    design : Design
+        Encoding of the columns.
+    """
+
+    feature: str
+    parts: tuple[DesignColumn, ...]
+    forest: Any
+    shares: Floats
+    weight: float
+    design: Design
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns of the forest."""
+        return tuple(dict.fromkeys(part.column for part in self.parts))
+
+    def predict(self, table: Table) -> Floats:
+        """Return the probability of each level in each row."""
+        predictors = np.column_stack([self.design.numbers(table, part) for part in self.parts])
+        return mixed(self.forest.predict(predictors), self.shares, self.weight)
+
+    def text(self, most: int = 6) -> str:
+        """Return one line: which columns predict the levels."""
+        names = self.columns
+        more = f" and {len(names) - most} more" if len(names) > most else ""
+        return f"{self.feature} is predicted by a random forest of {', '.join(names[:most])}{more}"
+
+
+@dataclass(frozen=True, eq=False)
+class LevelsFit:
+    """Predictor of probabilities, the value of each level, and held-out log scores of the rows."""
+
+    kept: ClassVar[float] = 0.0
+    predictor: Any
+    values: npt.NDArray[np.generic]
+    scores: Floats
+
+
+def fit_forest_levels(
+    grams: FoldGrams, feature: str, series: npt.NDArray[np.generic], names: Sequence[str], seed: int
+) -> LevelsFit | None:
+    """Grow forests with leaves of several sizes, and return that with the best out-of-bag log score."""
+    values, code = np.unique(series, return_inverse=True)
+    parts = grams.design.allowed(names)
+    if len(values) < 2 or not len(parts):
+        return None
+    predictors = np.empty((len(code), len(parts)))
+    predictors[grams.order] = grams.values[:, parts]
+    outputs = (code[:, None] == np.arange(len(values))).astype(np.float64)
+    shares = outputs.mean(axis=0)
+    best: LevelsFit | None = None
+    columns = tuple(grams.design.parts[at] for at in parts)
+    for size in _NODE_SIZES:
+        if 2 * size > len(code):
+            break
+        forest = grow_forest(
+            predictors,
+            outputs,
+            n_trees=_N_TREES,
+            min_node_size=size,
+            tried=max(1, (2 * len(parts) + 2) // 3),
+            seed=seed,
+            n_jobs=1,
+        )
+        weight = _PRIOR_ROWS / (_PRIOR_ROWS + size)
+        probabilities = mixed(np.where(np.isnan(forest.out_of_bag), shares, forest.out_of_bag), shares, weight)
+        scores = -np.log(np.maximum(probabilities[np.arange(len(code)), code], 1e-300))
+        if best is None or scores.mean() < best.scores.mean():
+            predictor = ForestLevels(feature, columns, forest, shares, weight, grams.design)
+            best = LevelsFit(predictor, values, scores)
+    return best
+
+
+def mixed(probabilities: Floats, shares: Floats, weight: float) -> Floats:
+    """Return predicted probabilities, mixed with the overall shares."""
+    return (1 - weight) * np.maximum(probabilities, 0.0) + weight * shares
+
+
+@dataclass(frozen=True, eq=False)
+class OrderedLevels:
+    """Probabilities of ordered levels: F(cut - slope * location) up to each of them.
+
+    Attributes
+    ----------
+    location : LinearPredictor or PredictorSum
+        Predicts the normal score of a level.
+    cuts : float array
+        Upper threshold of each level but the last.
+    slope : float
+    link : {"probit", "logit"}
+        The distribution function F.
+    shares : float array
+        Share of each level in the training rows.
+    """
+
+    location: Any
+    cuts: Floats
+    slope: float
+    link: str
+    shares: Floats
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns of the location."""
+        return tuple(self.location.columns)
+
+    def predict(self, table: Table) -> Floats:
+        """Return the probability of each level in each row."""
+        predicted = _probabilities(self.cuts, self.slope, self.location.predict(table), _LINKS[self.link]())
+        return np.asarray((1 - _FLAT) * predicted + _FLAT * self.shares)
+
+    def text(self, most: int = 6) -> str:
+        """Return the formula of the location."""
+        return str(self.location.text(most))
+
+
+def _probit() -> Callable[[Floats], Floats]:
+    from scipy.special import ndtr
+
+    return ndtr
+
+
+def _logit() -> Callable[[Floats], Floats]:
+    from scipy.special import expit
+
+    return expit
+
+
+_LINKS: dict[str, Callable[[], Callable[[Floats], Floats]]] = {"probit": _probit, "logit": _logit}
+
+
+def fit_ordered_levels(
+    grams: FoldGrams, feature: str, series: npt.NDArray[np.generic], names: Sequence[str], seed: int
+) -> LevelsFit | None:
+    """Fit the probabilities of levels whose values are ordered; None if no column predicts their rank."""
+    from scipy.special import ndtri
+
+    values, code = np.unique(series, return_inverse=True)
+    shares = np.bincount(code) / len(code)
+    if len(values) < 3:
+        return None
+    scores = ndtri(np.cumsum(shares) - shares / 2)[code]  # of the middle of each level
+    linear = fit_sparse_linear(grams, feature, scores, names)
+    if linear is None:
+        return None
+    location, residuals = linear.predictor, linear.residuals
+    pilot = PilotForest.of(grams, residuals[:, None], names, seed)
+    smooth = fit_kernel(grams, residuals[:, None], pilot, seed)
+    if smooth is not None:
+        location, residuals = PredictorSum(location, smooth.predictor), smooth.residuals[:, 0]
+    best: LevelsFit | None = None
+    for link in _LINKS:
+        cuts, slope = _fit_thresholds(code, scores - residuals, shares, _LINKS[link]())
+        predicted = _probabilities(cuts, slope, scores - residuals, _LINKS[link]())
+        found = log_scores((1 - _FLAT) * predicted + _FLAT * shares, code)
+        if best is None or found.mean() < best.scores.mean():
+            best = LevelsFit(OrderedLevels(location, cuts, slope, link, shares), values, found)
+    return best
+
+
+def _probabilities(cuts: Floats, slope: float, location: Floats, link: Callable[[Floats], Floats]) -> Floats:
+    upper = link(cuts - slope * location[:, None])
+    ends = np.column_stack([np.zeros(len(location)), upper, np.ones(len(location))])
+    return np.maximum(np.diff(ends, axis=1), _LEAST)
+
+
+def _fit_thresholds(
+    code: Rows, location: Floats, shares: Floats, link: Callable[[Floats], Floats]
+) -> tuple[Floats, float]:
+    """Return the thresholds and the slope of the largest likelihood, given the location of each row."""
+    from scipy.optimize import minimize
+    from scipy.special import ndtri
+
+    spread = float(location.std()) or 1.0
+    start = 1.7 * ndtri(np.cumsum(shares)[:-1])
+    rows = np.arange(len(code))
+
+    def unpacked(parameters: Floats) -> tuple[Floats, float]:
+        steps = np.exp(parameters[1:-1])
+        return np.concatenate([parameters[:1], parameters[0] + np.cumsum(steps)]), parameters[-1] / spread
+
+    def cost(parameters: Floats) -> float:
+        cuts, slope = unpacked(parameters)
+        return float(-np.log(_probabilities(cuts, slope, location, link)[rows, code]).mean())
+
+    first = np.concatenate([start[:1], np.log(np.maximum(np.diff(start), 1e-3)), [1.0]])
+    found = minimize(cost, first, method="L-BFGS-B", options={"maxiter": 60})
+    return unpacked(found.x)
