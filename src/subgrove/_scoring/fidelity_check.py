@@ -169,10 +169,9 @@ class FidelityChecker:
         own = select_columns(self.table, feature)
         with_missing, encoding = columns_with_missing([own, *draws]), PointEncoding.of(own)
         others = [name for name in self.table.names if name not in feature]
-        return [
-            Points(*self._encoding.arrays(self.table, others, self._with_missing)),
-            *(Points(*encoding.arrays(table, feature, with_missing)) for table in (own, *draws)),
-        ]
+        arrays = [self._encoding.arrays(self.table, others, self._with_missing)]
+        arrays += [encoding.arrays(table, feature, with_missing) for table in (own, *draws)]
+        return [Points(numbers, labels) for numbers, labels in arrays]
 
     @cached_property
     def _encoding(self) -> PointEncoding:

@@ -24,6 +24,7 @@ _NODE_SIZE, _CLASSIFIER_NODE_SIZE = 5, 20
 _MAX_TRIED = 20  # largest number of candidate columns for a split, which bounds the cost for wide tables
 _RIDGE = 0.02  # penalty, as a share of the number of rows
 _MAX_LABELS = 8  # labels with a column of their own; the others share one
+_MAX_VALUE = 1e9  # larger distances are not distinguished
 _MMD_ROWS = 250  # whose squares are arrays of 250 x 250
 _MEDIAN_STRIDE = 4  # every fourth row is used for the median distance
 
@@ -271,7 +272,9 @@ def _squared_distances(points: Points, other: Points) -> Floats:
     """Return squared distances of each row to each row of other points."""
     from scipy.spatial.distance import cdist
 
-    total: Floats = cdist(points.numbers, other.numbers, "sqeuclidean")
+    # Single precision, so that the last digits do not depend on the order of rows in memory.
+    numbers = [np.clip(part.numbers, -_MAX_VALUE, _MAX_VALUE).astype(np.float32) for part in (points, other)]
+    total: Floats = cdist(*numbers, "sqeuclidean")
     for a, b in zip(points.labels.T, other.labels.T, strict=True):
         total += a[:, None] != b
     return total
