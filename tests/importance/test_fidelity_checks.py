@@ -42,7 +42,7 @@ def run(table: Any = X, y: Any = Y, **options: Any) -> sg.ImportanceResult:
 
 
 SHUFFLED = run()
-WITHIN = run(sampler=sg.samplers.SubgroupSampler(max_depth=4), train=TRAIN)
+SELECTED = run(sampler="auto", train=TRAIN)
 
 
 def verdicts(result: sg.ImportanceResult) -> dict[str, str]:
@@ -55,8 +55,8 @@ def test_shuffled_rows_fail_where_a_feature_depends_on_others() -> None:
     assert verdicts(SHUFFLED) == expected
 
 
-def test_redraws_within_deep_subgroups_pass() -> None:
-    assert verdicts(WITHIN) == dict.fromkeys(X.columns, "passed")
+def test_draws_of_the_selected_sampler_pass() -> None:
+    assert verdicts(SELECTED) == dict.fromkeys(X.columns, "passed")
 
 
 def test_failing_rows_are_marked_in_the_tables() -> None:
@@ -73,7 +73,7 @@ def test_failing_rows_are_marked_in_the_text() -> None:
     marked = {line.split()[0] for line in lines[1:-1] if line.endswith("!")}
     assert marked == {name for name, verdict in verdicts(SHUFFLED).items() if verdict == "failed"}
     assert lines[-1] == f"  ! {NOT_REALISTIC}, see .fidelity_checks"
-    assert "!" not in repr(WITHIN)
+    assert "!" not in repr(SELECTED)
 
 
 def shown_texts(ax: Any) -> str:
@@ -90,18 +90,18 @@ def test_failing_rows_are_marked_in_the_picture() -> None:
 
 
 def test_in_a_picture_of_two_results_only_the_one_that_fails_is_marked() -> None:
-    ax: Any = sg.plots.importance(WITHIN, SHUFFLED)
+    ax: Any = sg.plots.importance(SELECTED, SHUFFLED)
     marked = [text.xy[1] % 1 for text in ax.texts if text.get_text() == "!"]
     assert len(marked) == 4
     assert set(np.round(marked, 3)) == {0.125}  # the second result is the lower of the two
     plt.close("all")
-    ax = sg.plots.importance(WITHIN)
+    ax = sg.plots.importance(SELECTED)
     assert "!" not in shown_texts(ax)
     plt.close("all")
 
 
 def test_failing_points_are_hollow_in_the_picture_by_depth() -> None:
-    ax = sg.plots.importance_by_depth({0: SHUFFLED, 4: WITHIN})
+    ax = sg.plots.importance_by_depth({0: SHUFFLED, 4: SELECTED})
     hollow = [np.asarray(line.get_xdata(), float).round() for line in ax.lines if line.get_markerfacecolor() == "white"]
     assert len(hollow) == 4
     assert all(x.tolist() == [0] for x in hollow)
@@ -120,7 +120,7 @@ def test_failing_rows_are_marked_in_the_report(tmp_path: Path) -> None:
     example = runpy.run_path(str(BIKE_EXAMPLE))
     output = example["Output"](tmp_path)
     output.table("importance", "Importance", SHUFFLED.overall)
-    output.table("within", "Within subgroups", WITHIN.overall)
+    output.table("within", "Within subgroups", SELECTED.overall)
     shuffled, within = output.parts
     assert "<td>a !</td>" in shuffled
     assert "<td>c</td>" in shuffled
@@ -161,7 +161,7 @@ def test_samplers_of_users_are_judged_by_what_they_gave_the_model() -> None:
     found = run(sampler=sampler, train=TRAIN, features=["a", "kind"])
     assert verdicts(found) == {"a": "passed", "kind": "passed"}
     assert found.fidelity_checks["auc"].tolist() == [0.5, 0.5]
-    assert sampler.calls == 2
+    assert sampler.calls == 4  # for each feature the draws that are predicted, and the reference of the check
 
 
 def test_cross_fitted_samplers_are_judged() -> None:

@@ -22,7 +22,7 @@ from subgrove._data.columns import ColumnInfo
 from subgrove._data.from_containers import names_and_rows
 from subgrove._data.to_containers import ArrayContainer, common_dtype, container_of
 
-__all__ = ["Changes", "Column", "CyclicShift", "Donors", "Frames", "Rows", "Tile", "changes_of"]
+__all__ = ["Changes", "Column", "CyclicShift", "Donors", "Frames", "Rows", "Tile", "changes_of", "concatenate_changes"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,6 +130,19 @@ Changes = Mapping[str, Column]  # column name -> its replacement
 def changes_of(changes: Changes, rows: slice | Rows) -> dict[str, Column]:
     """Return the replacements of columns for some of the rows."""
     return {name: column.part(rows) if isinstance(column, Donors) else column[rows] for name, column in changes.items()}
+
+
+def concatenate_changes(parts: Sequence[Changes]) -> dict[str, Column]:
+    """Return the replacements of columns for the rows of each part, one after the other."""
+    columns: dict[str, Column] = {}
+    for name, first in parts[0].items():
+        together: list[Any] = [part[name] for part in parts]
+        if isinstance(first, Donors):
+            rows = np.concatenate([column.rows for column in together])
+            columns[name] = Donors(rows, first.train, first.representatives)
+        else:
+            columns[name] = np.concatenate(together)
+    return columns
 
 
 class Frames:

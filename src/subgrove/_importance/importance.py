@@ -208,7 +208,8 @@ def _context(
     reject_weighted_scores(losses, data.weights)
     if spec.adaptive is not None:
         reject_scores(losses.per_row)
-    checker = FidelityChecker.of(frames, data.table, data.weights, spec.seed) if spec.check_fidelity else None
+    sampled = (fitted.sampler, fitted.table, data.weights, spec.seed)
+    checker = FidelityChecker.of(frames, data.table, *sampled) if spec.check_fidelity else None
     values, residuals = predictions_and_residuals(predictions, data.target, probabilities=probabilities)
     context = ScoringContext(
         predictor=predictor,

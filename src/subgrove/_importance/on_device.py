@@ -50,7 +50,8 @@ def importance_on_device(spec: ImportanceSpec) -> ImportanceResult:
         spec.sampler, data.given, data.rows, data.table, train, data.features, model, spec.seed
     )
     frames = Frames(data.rows, table.columns, sampler.train)
-    checker = FidelityChecker.of(frames, data.table, data.weights, spec.seed) if spec.check_fidelity else None
+    sampled = (sampler, table, data.weights, spec.seed)
+    checker = FidelityChecker.of(frames, data.table, *sampled) if spec.check_fidelity else None
     with ThreadPoolExecutor(1) as pool:
         mark = pool.submit(fingerprint, data.table)  # reads the whole table, while the device works
         with model._inference():

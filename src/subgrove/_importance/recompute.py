@@ -8,6 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -82,7 +83,10 @@ class ScoringSource(ResultInputs):
         samplers = {feature: context.sampler.of_feature(context.table, feature)[0] for feature in data.features}
         trees = {feature: one for feature, one in samplers.items() if one.split_columns(feature) is not None}
         nothing: Any = None
-        light = replace(context, predictor=context.predictor.fresh(), frames=nothing, table=nothing, sampler=nothing)
+        checker = context.fidelity_checker
+        checker = None if checker is None else replace(checker, resample=nothing)
+        light = replace(context, frames=nothing, table=nothing, sampler=nothing, fidelity_checker=checker)
+        light = replace(light, predictor=context.predictor.fresh())
         return cls(
             context=light,
             trees=trees,
@@ -195,7 +199,11 @@ class ScoringSource(ResultInputs):
 
     def _with_sampler(self, fitted: FittedSampler, table: Table, predictor: Predictor) -> ScoringContext:
         frames = Frames(self.rows, table.columns, fitted.train)
-        return replace(self.context, sampler=fitted, table=table, frames=frames, predictor=predictor)
+        context = replace(self.context, sampler=fitted, table=table, frames=frames, predictor=predictor)
+        if (checker := context.fidelity_checker) is None:
+            return context
+        again = partial(fitted.resample, table, weights=context.weights, exact=False)
+        return replace(context, fidelity_checker=replace(checker, frames=frames, resample=again))
 
     def _scored(self, fitted: FittedSampler, table: Table, feature: Feature) -> tuple[FeatureResult, int]:
         predictor = self.context.predictor.fresh()

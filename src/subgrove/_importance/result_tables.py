@@ -144,13 +144,14 @@ class ImportanceTables(ImportanceData):
         """One row for each feature: whether its resampled rows are realistic, and why.
 
         `auc` is that of a classifier of resampled against real rows, 0.5 if it cannot separate them. `mmd` is their
-        distance, 1 being that of marginal resampling. `fidelity` is "passed", "failed" or "unknown". Empty if
+        distance, 1 being that of marginal resampling. `p_value` is that of a permutation test of whether real values
+        are exchangeable with resampled ones, which decides `fidelity`: "passed", "failed" or "unknown". Empty if
         `importance` was called with check_fidelity=False.
         """
-        columns = ("feature", "n", "auc", "auc_std_error", "mmd", "fidelity", "reason")
+        columns = ("feature", "n", "auc", "auc_std_error", "mmd", "p_value", "fidelity", "reason")
         checks = [(score.title, score.fidelity_check) for score in self.scores if score.fidelity_check is not None]
         lines = [
-            (name, check.n, check.auc, check.auc_std_error, check.mmd, check.verdict, check.reason)
+            (name, check.n, check.auc, check.auc_std_error, check.mmd, check.p_value, check.verdict, check.reason)
             for name, check in checks
         ]
         return table_of_lines(self.backend, [dict(zip(columns, line, strict=True)) for line in lines], columns)

@@ -9,7 +9,6 @@ from subgrove._regress.linear import (
     best_ridge_residuals,
     fit_dense_linear,
     fit_sparse_linear,
-    ridge_leave_one_out,
     ridge_predictions,
 )
 
@@ -25,6 +24,5 @@ __all__ = [
     "fit_sparse_linear",
     "grow_forest",
     "mean_and_std_error",
-    "ridge_leave_one_out",
     "ridge_predictions",
 ]

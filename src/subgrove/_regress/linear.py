@@ -26,7 +26,6 @@ _N_PENALTIES = 30
 _AHEAD = 4  # penalties whose residuals are computed together
 _RIDGES = np.geomspace(1e-3, 1e2, 16)
 _LEAVE_ONE_OUT_RIDGES = 10.0 ** np.arange(-3, 4)  # as shares of the number of rows
-_MAX_LEVERAGE = 0.99
 _MAX_SQUARED = 150  # columns whose pairwise products are tested
 _MAX_PRODUCTS = 5
 _MIN_NOISE = 1e-12  # of a feature's variance: less is rounding error
@@ -207,24 +206,6 @@ def ridge_predictions(predictors: Floats, targets: Floats, test: Floats, penalty
         weights = columns.T @ np.linalg.solve(columns @ columns.T + penalty * n * np.eye(n), targets - level)
     predicted: Floats = level + (test - mean) / scale @ weights
     return predicted
-
-
-def ridge_leave_one_out(predictors: Floats, targets: Floats, penalty: float) -> Floats:
-    """Return leave-one-out predictions of the same ridge regression: y - residual / (1 - leverage)."""
-    columns, _, _ = _standardized(predictors)
-    n, p = columns.shape
-    level = targets.mean(axis=0)
-    if p <= n:
-        weights = np.linalg.solve(columns.T @ columns + penalty * n * np.eye(p), columns.T)
-        own, fitted = np.einsum("np,pn->n", columns, weights), columns @ (weights @ (targets - level))
-    else:
-        inner = columns @ columns.T
-        hat = np.linalg.solve(inner + penalty * n * np.eye(n), inner).T
-        own, fitted = np.diag(hat), hat @ (targets - level)
-    leverage = np.minimum(own + 1.0 / n, _MAX_LEVERAGE)[:, None]
-    fitted = level + fitted
-    left_out: Floats = targets - (targets - fitted) / (1.0 - leverage)
-    return left_out
 
 
 def best_ridge_residuals(predictors: Floats, values: Floats) -> Floats:

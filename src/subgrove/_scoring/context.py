@@ -111,7 +111,7 @@ class PredictionJob:
     term : ExpectationTerm or None
         Term of the exact expectation.
     draw : mapping or None
-        Columns that are replaced for all rows, in the first repeat.
+        Columns that are replaced for all rows, in the first repeats, for the fidelity check.
     """
 
     feature: Feature

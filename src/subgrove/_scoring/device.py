@@ -33,7 +33,7 @@ from subgrove._models.device_table import Tensor
 from subgrove._scoring.accumulate import LossAccumulator
 from subgrove._scoring.context import resample
 from subgrove._scoring.feature_result import FeatureResult, result_from_sums, spread_from_sums
-from subgrove._scoring.fidelity_check import FidelityCheck, FidelityChecker
+from subgrove._scoring.fidelity_check import MAX_DRAWS, FidelityCheck, FidelityChecker
 from subgrove.exceptions import ModelError
 from subgrove.samplers.base import Feature, FittedSampler, title
 from subgrove.samplers.resampled_feature import ResampledFeature
@@ -132,7 +132,7 @@ class PendingResult:
     sums: PendingSums
     weights: Floats | None
     checker: FidelityChecker | None
-    first_draw: Table | str | None
+    draws: Sequence[Changes]
 
     def result(self) -> FeatureResult:
         """Return the result, once the sums are there."""
@@ -142,12 +142,11 @@ class PendingResult:
         return replace(_result(self.drawn, sums, self.weights), fidelity_check=check)
 
     def _fidelity_check(self) -> FidelityCheck | None:
-        """Check the first draw; if all rows are exact, a draw made for it."""
+        """Check the first draws; if all rows are exact, draws made for it."""
         if self.checker is None:
             return None
-        draw = self.checker.first_draw(self.drawn.resampled) if self.first_draw is None else self.first_draw
         with one_blas_thread():
-            return self.checker.check(self.drawn.feature, draw)
+            return self.checker.check(self.drawn.feature, self.checker.read(self.draws, lambda: self.drawn.resampled))
 
 
 def _result(drawn: DrawnFeature, sums: dict[str, Floats], weights: Floats | None) -> FeatureResult:
@@ -238,11 +237,11 @@ class DevicePredictor:
         sampled = drawn.resampled.sampled
         rows = None if sampled is None or sampled.all() else np.flatnonzero(sampled)
         unchanged = {column: self.matrix.own(column) for column in drawn.feature if column in self.matrix.place}
-        first_draw = None
+        draws: list[Changes] = []
         try:
             for repeat, changes in enumerate(drawn.draws):
-                if repeat == 0 and checker is not None:
-                    first_draw = checker.read_draw(changes)
+                if repeat < MAX_DRAWS and checker is not None:
+                    draws.append(changes_of(changes, checker.rows))
                 about = f"feature {name!r}, repeat {repeat}"
                 if rows is None:
                     self._write({column: self.matrix.new(column, changes[column]) for column in unchanged})
@@ -258,7 +257,7 @@ class DevicePredictor:
             self._write(unchanged)
         tensors = {**_tensors(accumulator), "not_finite": self.torch.stack(flags)}
         sums = PendingSums(tensors, self.torch)
-        return PendingResult(drawn, sums, self.arrays.host_weights, checker, first_draw)
+        return PendingResult(drawn, sums, self.arrays.host_weights, checker, draws)
 
     def _add_exact(self, accumulator: LossAccumulator, name: str) -> Tensor:
         flag = self._first_not_finite(self.increase[:, :0])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from typing import Any
 
@@ -121,9 +122,11 @@ class PilotRows:
             for feature, fitted in work.samplers.items():
                 if id(fitted) not in checkers:
                     frames = Frames(self.rows, fitted.columns, fitted.train)
-                    checkers[id(fitted)] = FidelityChecker.of(frames, table, None, work.seed)
+                    batch = ChunkBatch.of(self.rows, self.columns.model, slice(0, len(self.keys)))
+                    options = (fitted, batch.read_by(fitted), None, work.seed, self.keys)
+                    checkers[id(fitted)] = FidelityChecker.of(frames, table, *options)
                 checker = checkers[id(fitted)]
-                checks[feature] = checker.check(feature, checker.first_draw(resampled[feature]))
+                checks[feature] = checker.check(feature, checker.read((), partial(resampled.__getitem__, feature)))
         return checks
 
     def describe_inputs(self, work: ChunkWork, resampled: Mapping[Feature, ResampledFeature], data: ChunkedData) -> str:

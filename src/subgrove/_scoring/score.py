@@ -21,7 +21,7 @@ import numpy as np
 
 from subgrove._core.execution import effective_jobs, one_blas_thread, parallel_map, progress_bar
 from subgrove._core.kinds import Floats
-from subgrove._data.replace_columns import Donors, Rows, changes_of
+from subgrove._data.replace_columns import Changes, Rows, changes_of, concatenate_changes
 from subgrove._data.table import Table
 from subgrove._models.predictor import Predictions
 from subgrove._scoring.accumulate import LossAccumulator, NumpyArrays
@@ -30,6 +30,7 @@ from subgrove._scoring.context import BatchDescription, PredictionJob, ScoringCo
 from subgrove._scoring.deduplicate import lookup_for
 from subgrove._scoring.donor_variance import DonorSums
 from subgrove._scoring.feature_result import FeatureResult
+from subgrove._scoring.fidelity_check import MAX_DRAWS
 from subgrove._scoring.row_losses import PredictionShifts
 from subgrove.exceptions import ModelError
 from subgrove.samplers.base import Feature
@@ -84,7 +85,7 @@ def _score(
     checker = context.fidelity_checker
     if checker is not None:
         with one_blas_thread():
-            checks = {feature: checker.check(feature, finished[feature].first_draw) for feature in features}
+            checks = {feature: checker.check(feature, finished[feature].drawn) for feature in features}
         results = {feature: replace(results[feature], fidelity_check=checks[feature]) for feature in features}
     return [results[feature] for feature in features]
 
@@ -126,7 +127,8 @@ class FeatureScorer:
     donors: DonorSums | None = None
     n_done: int = 0  # repeats of earlier rounds
     score_increases: list[Floats] = field(default_factory=list)  # of losses that are scores of all rows together
-    first_draw: Table | str | None = None
+    draws: list[Changes] = field(default_factory=list)  # the first ones, in the rows of the fidelity check
+    drawn: list[Table] | str = ""
     n_jobs: int | None = None  # known once all jobs were made
     n_added: int = 0
     result: Any = None
@@ -174,7 +176,7 @@ class FeatureScorer:
             return
         assert job.repeat is not None
         if job.draw is not None and context.fidelity_checker is not None:
-            self.first_draw = context.fidelity_checker.read_draw(job.draw)
+            self.draws.append(changes_of(job.draw, context.fidelity_checker.rows))
         if len(context.losses.per_row) < len(context.losses.losses):
             self.score_increases.append(context.losses.whole(predictions, job.about) - context.baseline_scores)
         if self.donors is not None:
@@ -188,8 +190,8 @@ class FeatureScorer:
     def finish(self) -> None:
         """Replace sums by the result."""
         checker = self.context.fidelity_checker
-        if self.first_draw is None and checker is not None:
-            self.first_draw = checker.first_draw(self.accumulator.resampled)
+        if checker is not None:
+            self.drawn = checker.read(self.draws, lambda: self.accumulator.resampled)
         self.result = self._result(self.accumulator)
         del self.accumulator
 
@@ -222,7 +224,7 @@ def prediction_jobs(feature: Feature, resampled: ResampledFeature, done: int = 0
     for repeat, changes in enumerate(resampled.draws()):
         if repeat >= done:
             own = changes if rows is None else changes_of(changes, rows)
-            yield PredictionJob(feature, own, rows, repeat, draw=changes if repeat == 0 else None)
+            yield PredictionJob(feature, own, rows, repeat, draw=changes if repeat < MAX_DRAWS else None)
 
 
 def predict(
@@ -307,7 +309,7 @@ class BatchPredictor:
         """Predict some rows for each of several jobs of the same feature."""
         jobs, self.subsets, self.n_waiting = self.subsets, [], 0
         rows = np.concatenate([job.rows for job in jobs if job.rows is not None])
-        changes = {name: _concatenate([job.changes[name] for job in jobs]) for name in jobs[0].changes}
+        changes = concatenate_changes([job.changes for job in jobs])
         table = self._built(jobs, lambda: self.context.frames.changed(rows, changes))
         predictions = self._predict(table, jobs)
         start = 0
@@ -354,10 +356,3 @@ class BatchPredictor:
             rows: slice | Rows = slice(None) if job.rows is None else job.rows
             table = self.context.frames.changed(rows, job.changes)
             self.context.predictor.predict(table, job.n_rows(self.context.frames.n_rows), job.about)
-
-
-def _concatenate(columns: list[Any]) -> Any:
-    first = columns[0]
-    if isinstance(first, Donors):
-        return Donors(np.concatenate([column.rows for column in columns]), first.train, first.representatives)
-    return np.concatenate(columns)

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._core.kinds import Floats, Rows
-from subgrove._regress import grow_forest, ridge_leave_one_out, ridge_predictions
+from subgrove._regress import grow_forest, ridge_predictions
 
 _N_TREES = 20
 _NODE_SIZE, _CLASSIFIER_NODE_SIZE = 5, 20
@@ -25,7 +25,7 @@ _MAX_TRIED = 20  # largest number of candidate columns for a split, which bounds
 _RIDGE = 0.02  # penalty, as a share of the number of rows
 _MAX_LABELS = 8  # labels with a column of their own; the others share one
 _MAX_VALUE = 1e9  # larger distances are not distinguished
-_MMD_ROWS = 400  # whose squares are arrays of 400 x 400
+_MMD_ROWS = 250  # whose squares are arrays of 250 x 250
 _MEDIAN_STRIDE = 4  # every fourth row is used for the median distance
 
 Singles = npt.NDArray[np.float32]
@@ -112,10 +112,7 @@ def two_sample_test(pairs: PairedRows, rng: np.random.Generator) -> tuple[float,
     target = TargetColumns.of(pairs.real)
     seed = int(rng.integers(2**31))
     first, second = np.array_split(rng.permutation(len(pairs)), 2)
-    if target.levels:
-        predictions = predict_by_halves(pairs.others, target.matrix(pairs.real), (first, second), seed)
-    else:
-        predictions = predict_held_out(pairs.others, target.matrix(pairs.real), seed)
+    predictions = predict_by_halves(pairs.others, target.matrix(pairs.real), (first, second), seed)
     auc, error = _cross_fitted_auc(pairs, target, predictions, (first, second), rng)
     few = np.concatenate([first, second])[:_MMD_ROWS] if len(pairs) > _MMD_ROWS else np.arange(len(pairs))
     return auc, error, paired_mmd(pairs.rows(few), [prediction[few] for prediction in predictions])
@@ -161,25 +158,14 @@ class TargetColumns:
         return columns
 
 
-def predict_held_out(others: Points, target: Floats, seed: int) -> list[Floats]:
-    """Return out-of-bag predictions of a forest and leave-one-out predictions of ridge regression."""
-    mean = np.broadcast_to(target.mean(axis=0), target.shape)
-    predictors = others.matrix
-    if not predictors.shape[1] or not np.ptp(target, axis=0).any():
-        return [np.array(mean)]
-    forest = _grow(predictors, target, _NODE_SIZE, seed)
-    never_oob = np.isnan(forest.out_of_bag)
-    return [np.where(never_oob, mean, forest.out_of_bag), ridge_leave_one_out(_with_one_hot(others), target, _RIDGE)]
-
-
 def predict_by_halves(others: Points, target: Floats, halves: Halves, seed: int) -> list[Floats]:
     """Return predictions of each half of the rows by a forest and a ridge regression fitted on the other half.
 
-    Labels need it: leaving out a single row lowers the predicted probability of its own label, in all rows with that
-    label and in no resampled copy, which a classifier could learn.
+    Leaving out single rows is not enough: it lowers the predicted probability of the label of a row, in all rows with
+    that label and in no resampled copy, which a classifier could learn.
     """
     if not others.matrix.shape[1] or not np.ptp(target, axis=0).any():
-        return predict_held_out(others, target, seed)
+        return [np.tile(target.mean(axis=0), (len(target), 1))]
     predictors, design = others.matrix, _with_one_hot(others)
     by_forest, by_ridge = np.empty_like(target), np.empty_like(target)
     for test, train in (halves, halves[::-1]):
@@ -248,69 +234,50 @@ def paired_mmd(pairs: PairedRows, predictions: list[Floats]) -> PairedMMD:
     terms, so under exchangeability the mean is 0 and its variance follows from the squared terms. For marginal draws,
     the mean over all donors has a closed form: the product of two kernels, one of them centred.
     """
-    predicted = _squared_distances(Points.of(np.hstack([_unit_variance(each) for each in predictions])))
-    real = _squared_distances(pairs.real)
+    points = Points.of(np.hstack([_unit_variance(each) for each in predictions]))
+    predicted, real = _squared_distances(points, points), _squared_distances(pairs.real, pairs.real)
     median = float(np.median((predicted + real)[::_MEDIAN_STRIDE]))
-    scale = np.float32(-0.5 / (median if median > 0 else 1.0))
-    weight, kernel = _gaussian(predicted, scale), _gaussian(real, scale)
+    scale = -0.5 / (median if median > 0 else 1.0)
+    weight, kernel = np.exp(scale * predicted), np.exp(scale * real)
     np.fill_diagonal(weight, 0.0)
-    terms = _gaussian(_squared_distances(pairs.resampled), scale)
-    terms += kernel
-    across = _gaussian(_squared_distances(pairs.resampled, pairs.real), scale)
-    terms -= across
-    terms -= across.T
+    across = np.exp(scale * _squared_distances(pairs.resampled, pairs.real))
+    terms = kernel + np.exp(scale * _squared_distances(pairs.resampled, pairs.resampled)) - across - across.T
     terms *= weight
     centred = _centre(kernel)
     noise = max(_null_error(terms), _null_error(_centre(weight) * centred))
     return PairedMMD(_mean(terms), _mean(weight * centred), noise)
 
 
-def _gaussian(squared: Singles, scale: np.float32) -> Singles:
-    """Return the Gaussian kernel of squared distances, written in their place: fresh memory costs more than `exp`."""
-    squared *= scale
-    return np.asarray(np.exp(squared, out=squared))
-
-
-def _centre(kernel: Singles) -> Singles:
+def _centre(kernel: Floats) -> Floats:
     """Subtract row and column means without the diagonal, and add the total mean; the diagonal is set to 0.
 
     This is the mean of the four kernels over all rows as donors.
     """
     n = len(kernel)
-    sums = kernel.sum(axis=0, dtype=np.float64) - np.diag(kernel)
-    means = (sums / (n - 1)).astype(np.float32)
-    centred: Singles = kernel - means
-    centred -= means[:, None]
-    centred += np.float32(sums.sum() / (n * (n - 1)))
+    means = (kernel.sum(axis=0) - np.diag(kernel)) / (n - 1)
+    centred: Floats = kernel - means - means[:, None] + means.mean()
     np.fill_diagonal(centred, 0.0)
     return centred
 
 
-def _mean(terms: Singles) -> float:
-    return float(terms.sum(dtype=np.float64)) / (len(terms) * (len(terms) - 1))
+def _mean(terms: Floats) -> float:
+    return float(terms.sum()) / (len(terms) * (len(terms) - 1))
 
 
-def _null_error(terms: Singles) -> float:
-    return float(np.sqrt(2.0 * (terms * terms).sum(dtype=np.float64))) / (len(terms) * (len(terms) - 1))
+def _null_error(terms: Floats) -> float:
+    return float(np.sqrt(2.0 * (terms * terms).sum())) / (len(terms) * (len(terms) - 1))
 
 
-def _squared_distances(points: Points, to: Points | None = None) -> Singles:
-    """Return squared distances of each row to each row, of the same points or of others."""
-    other = points if to is None else to
-    total = np.zeros((len(points), len(other)), dtype=np.float32)
-    difference = np.empty_like(total)
-    for a, b in zip(_to_float32(points.numbers), _to_float32(other.numbers), strict=True):
-        np.subtract(a[:, None], b, out=difference)
-        difference *= difference
-        total += difference
+def _squared_distances(points: Points, other: Points) -> Floats:
+    """Return squared distances of each row to each row of other points."""
+    from scipy.spatial.distance import cdist
+
+    # Single precision, so that the last digits do not depend on the order of rows in memory.
+    numbers = [np.clip(part.numbers, -_MAX_VALUE, _MAX_VALUE).astype(np.float32) for part in (points, other)]
+    total: Floats = cdist(*numbers, "sqeuclidean")
     for a, b in zip(points.labels.T, other.labels.T, strict=True):
         total += a[:, None] != b
     return total
-
-
-def _to_float32(numbers: Floats) -> Singles:
-    """Return columns in single precision, which suffices for means of kernels and is three times as fast."""
-    return np.clip(numbers.T, -_MAX_VALUE, _MAX_VALUE).astype(np.float32)
 
 
 def _unit_variance(columns: Floats) -> Floats:
