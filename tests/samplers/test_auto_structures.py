@@ -19,6 +19,7 @@ SMOOTH = [
     "log-normal",
     "censored",
     "missing values",
+    "mixture",
 ]
 
 

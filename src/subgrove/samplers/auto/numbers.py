@@ -33,6 +33,7 @@ from subgrove.samplers.predicted_probabilities import ReweightedResiduals, back_
 _RESIDUAL_DEPTH = 3
 _ROWS_TO_TRUST_TESTS = 1000  # with fewer, a test may have missed a dependence
 _REWEIGHTED_TERMS = 200  # complexity of probabilities that depend on the columns
+_SEVERAL_MODES = 1.7  # kurtosis; that of a symmetric distribution with one mode is at least 1.8
 _ATOM = 0.05  # share of rows from which a value is an atom
 _FEW_TERMS = 3  # of a linear predictor that is readable without a tree
 _WORTH_SMOOTHING = 1.2  # squared residuals of thresholds over those of a smooth function, up to which both are tried
@@ -208,13 +209,14 @@ class NumberCandidates(CandidateSet):
         return shifted.splits == 0 and len(gain) >= _ROWS_TO_TRUST_TESTS and exceeds_standard_error(gain, errors=2)
 
     def _reweighted(self, fit: LinearFit, scale: ValueScale | None) -> list[Candidate]:
-        """Return residuals whose distribution depends on the columns; the values themselves, if some are frequent."""
+        """Return residuals whose distribution depends on the columns; values themselves, if frequent or with modes."""
         grams, names, name, x = self.training.grams, self.predictors.names, self.series.info.name, self.series.values
         _, counts = np.unique(x, return_counts=True)
-        atoms = counts.max() >= _ATOM * len(x)
+        several_modes = ((x - x.mean()) ** 4).mean() < _SEVERAL_MODES * x.var() ** 2
+        by_value = several_modes or counts.max() >= _ATOM * len(x)
         noise = fit.noise
-        predictor, residuals = (None, x) if atoms else (fit.predictor, fit.residuals)
-        if atoms and scale is not None:
+        predictor, residuals = (None, x) if by_value else (fit.predictor, fit.residuals)
+        if by_value and scale is not None:
             scale, noise = None, float("inf")
         pilot = self._pilot(residuals)
         found = fit_reweighted(grams, name, residuals, names, noise, self.training.seed, pilot)
