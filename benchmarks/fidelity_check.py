@@ -3,7 +3,7 @@
 `python benchmarks/fidelity_check.py --runs 100` prints the shares of runs in which resampled x1 fails, in the
 scenarios of `sg.simulate`, for normal features of several correlations, all with 10 columns, and for labels that
 equal another label in some share of the rows, with 4 columns. `--only labels` runs data whose names start with
-"labels".
+"labels". `--wrong` prints instead the shares for draws that are wrong in one respect.
 """
 
 from __future__ import annotations
@@ -72,10 +72,70 @@ def labels(n: int, share: float, seed: int) -> pd.DataFrame:
     return X.assign(x4=rng.normal(size=n))
 
 
-def fails(X: pd.DataFrame, sampler: Any, seed: int) -> bool:
-    options: dict[str, Any] = {"features": ["x1"], "n_repeats": 1, "random_state": seed}
+def fails(X: pd.DataFrame, sampler: Any, seed: int, n_repeats: int = 10) -> bool:
+    options: dict[str, Any] = {"features": ["x1"], "n_repeats": n_repeats, "random_state": seed}
     found = sg.importance(lambda X: np.zeros(len(X)), X, np.zeros(len(X)), sampler=sampler, **options)
     return bool(found.fidelity_checks["fidelity"][0] == "failed")
+
+
+class Given:
+    """Sample x1 by a function of the other columns, as an array, and a generator."""
+
+    def __init__(self, draw: Callable[..., Any]) -> None:
+        self.draw = draw
+
+    def fit(self, X: Any, features: Any) -> Given:
+        """Return the sampler, which has no parameters to fit."""
+        return self
+
+    def sample(self, X: Any, feature: str, rngs: Any) -> Any:
+        """Yield new values of x1."""
+        others = X.drop(columns="x1").to_numpy(float)
+        for rng in rngs:
+            yield self.draw(others, rng)
+
+
+def plus_noise(mean: Callable[[Any], Any], noise: float) -> Callable[..., Any]:
+    return lambda z, rng: mean(z) + noise * rng.normal(size=len(z))
+
+
+def two_modes(z: Any, rng: Any) -> Any:
+    return z[:, 0] + rng.choice([-1.0, 1.0], len(z)) + 0.3 * rng.normal(size=len(z))
+
+
+LEVEL_MEANS = 1.5 * np.sin(2.4 * np.arange(100))
+WRONG: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
+    "spread 10 % too large": (plus_noise(lambda z: z[:, 0], 0.5), plus_noise(lambda z: z[:, 0], 0.55)),
+    "spread 20 % too large": (plus_noise(lambda z: z[:, 0], 0.5), plus_noise(lambda z: z[:, 0], 0.6)),
+    "spread 30 % too large": (plus_noise(lambda z: z[:, 0], 0.5), plus_noise(lambda z: z[:, 0], 0.65)),
+    "spread 20 % too small": (plus_noise(lambda z: z[:, 0], 0.5), plus_noise(lambda z: z[:, 0], 0.4)),
+    "product of two missed": (plus_noise(lambda z: z[:, 0] * z[:, 1], 0.5), plus_noise(lambda z: 0.0, 1.12)),
+    "product of three missed": (plus_noise(lambda z: z[:, :3].prod(axis=1), 0.5), plus_noise(lambda z: 0.0, 1.12)),
+    "periodic term missed": (plus_noise(lambda z: np.sin(4 * z[:, 0]), 0.5), plus_noise(lambda z: 0.0, 0.87)),
+    "one mode for two": (two_modes, plus_noise(lambda z: z[:, 0], np.sqrt(1.09))),
+    "scale given x3 missed": (
+        lambda z, rng: np.exp(0.5 * z[:, 1]) * rng.normal(size=len(z)),
+        plus_noise(lambda z: 0.0, 1.28),
+    ),
+    "100 level means missed": (
+        plus_noise(lambda z: LEVEL_MEANS[z[:, 3].astype(int)], 0.5),
+        plus_noise(lambda z: 0.0, 1.17),
+    ),
+}
+"""How x1 is drawn given the others, and wrong draws of about the same variance."""
+
+
+def report_wrong(n: int, runs: int) -> None:
+    for name, (true, wrong) in WRONG.items():
+        failed = []
+        for seed in range(runs):
+            rng = np.random.default_rng(seed)
+            others = np.column_stack([rng.normal(size=(n, 3)), rng.integers(100, size=n)])
+            X = pd.DataFrame(others, columns=["x2", "x3", "x4", "x5"])
+            X.insert(0, "x1", true(others, rng))
+            failed.append([fails(X, Given(draw), seed) for draw in (true, wrong)])
+        shares = np.mean(failed, axis=0)
+        print(f"{n:>5}  {name:<24} {shares[0]:>10.1%} {shares[1]:>15.1%}", flush=True)
 
 
 def main() -> None:
@@ -83,12 +143,18 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=100, help="runs of each cell (default: 100)")
     parser.add_argument("--rows", type=int, nargs="+", default=[100, 300, 1000], help="test rows")
     parser.add_argument("--only", default="", help="how names of the data start that are run (default: all)")
+    parser.add_argument("--wrong", action="store_true", help="draws that are wrong in one respect")
     arguments = parser.parse_args()
+    if arguments.wrong:
+        print(f"{'rows':>5}  {'draws':<24} {'true fails':>10} {'wrong fails':>15}", flush=True)
+        for n in arguments.rows:
+            report_wrong(n, arguments.runs)
+        return
     print(f"{'rows':>5}  {'data':<22} {'true fails':>10} {'marginal fails':>15}", flush=True)
     for n in arguments.rows:
         for name, (sample, sampler) in cases().items():
             if name.startswith(arguments.only):
-                report(n, name, [sample(n, random_state=seed) for seed in range(arguments.runs)], sampler)
+                report(n, name, [sample(n, seed=seed) for seed in range(arguments.runs)], sampler)
 
 
 def scenario(name: str, n: int, seed: int) -> pd.DataFrame:

@@ -18,7 +18,7 @@ from itertools import combinations
 
 import numpy as np
 
-from subgrove._core.kinds import Floats
+from subgrove._core.kinds import Floats, Rows
 from subgrove._scoring.two_sample import Points, Singles
 
 _N_PERMUTATIONS = 199
@@ -26,9 +26,11 @@ _BANDWIDTHS = {"shape": 0.3, "spread": 1.0}  # in units of the mean distance of 
 _MIN_SCALE = 0.01  # of the feature: errors of exact relations are no differences
 _MIN_ROW_SCALE = 0.1  # of the mean over rows: a few draws of a row may be equal by chance
 _CLIP = 5.0
+_MODES = 3.5  # frequency at which a distribution with two modes differs most from one with one mode
 _MAX_LABELS = 8  # labels with a score of their own
 _MAX_COLUMNS = 20  # other columns in the test: those that are most correlated with the reference
 _N_BINS, _MAX_VALUES = 8, 30  # a column with more distinct values is binned
+_TIED = 0.7  # distinct values by row, up to which rows with the same value are a group, too
 _N_FREQUENCIES = 64  # of cosine and sine waves, whose products approximate a Gaussian kernel
 
 
@@ -84,6 +86,7 @@ def _scores(values: Sequence[Points], reference: Sequence[Points]) -> Iterator[t
         typical = float(np.median(np.abs(draws - np.median(draws)))) or 1.0
         scale = np.maximum(scale, _MIN_ROW_SCALE * scale.mean() + _MIN_SCALE * typical)[:, None]
         locations.append(np.clip((own - draws.mean(axis=1, keepdims=True)) / scale, -_CLIP, _CLIP))
+        yield "shape", np.cos(_MODES * locations[-1])
         squared += np.minimum((own[:, :, None] - draws[:, None]) / scale[:, :, None], _CLIP) ** 2
     same = np.ones(squared.shape)
     for own, draws in zip(np.moveaxis(labels, 2, 0), np.moveaxis(drawn_labels, 2, 0), strict=True):
@@ -99,7 +102,7 @@ def _scores(values: Sequence[Points], reference: Sequence[Points]) -> Iterator[t
 
 
 def _functions_of_others(others: Points, reference: Sequence[Points], rng: np.random.Generator) -> Iterator[Singles]:
-    """Yield groups of functions of the other columns (rows, functions): constant, bins, and waves."""
+    """Yield groups of functions of the other columns (rows, functions): constant, bins, equal values, and waves."""
     n = len(others)
     yield np.ones((n, 1), dtype=np.float32)
     matrix = others.matrix
@@ -109,7 +112,7 @@ def _functions_of_others(others: Points, reference: Sequence[Points], rng: np.ra
         size = np.abs((mean - mean.mean()) @ matrix) / (matrix.std(axis=0) + 1e-12)
         kept = np.argsort(-size, kind="stable")[:_MAX_COLUMNS]
         matrix, is_label = matrix[:, kept], is_label[kept]
-    bins, angle = [], np.zeros((n, _N_FREQUENCIES))
+    bins, values, angle = [], [], np.zeros((n, _N_FREQUENCIES))
     width = max(1.0, np.sqrt(matrix.shape[1]) / 2)  # of the kernel: wider for more columns
     for column, labelled in zip(matrix.T, is_label, strict=True):
         distinct, code = np.unique(column, return_inverse=True)
@@ -119,11 +122,19 @@ def _functions_of_others(others: Points, reference: Sequence[Points], rng: np.ra
             angle += rng.normal(size=(len(distinct), _N_FREQUENCIES))[code] / width
         else:
             angle += column[:, None] * rng.normal(size=_N_FREQUENCIES) / width
-        if len(distinct) > _MAX_VALUES and not labelled:
-            edges = np.quantile(column, np.arange(1, _N_BINS) / _N_BINS)
-            code = np.searchsorted(edges, column)
-        counts = np.bincount(code)
-        bins += [(code == at) / np.sqrt(counts[at]) for at in np.flatnonzero(counts > 1)]
-    if bins:
-        for functions in (np.column_stack(bins), np.hstack([np.cos(angle), np.sin(angle)])):
-            yield (functions - functions.mean(axis=0)).astype(np.float32)
+        if len(distinct) > _MAX_VALUES:
+            if len(distinct) < _TIED * n:
+                values += _indicators(code)
+            if labelled:
+                continue
+            code = np.searchsorted(np.quantile(column, np.arange(1, _N_BINS) / _N_BINS), column)
+        bins += _indicators(code)
+    for functions in (bins, values, [*np.cos(angle).T, *np.sin(angle).T] if angle.any() else []):
+        if functions:
+            group = np.column_stack(functions)
+            yield (group - group.mean(axis=0)).astype(np.float32)
+
+
+def _indicators(code: Rows) -> list[Floats]:
+    counts = np.bincount(code)
+    return [(code == at) / np.sqrt(counts[at]) for at in np.flatnonzero(counts > 1)]

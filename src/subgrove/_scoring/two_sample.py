@@ -273,8 +273,8 @@ def _squared_distances(points: Points, other: Points) -> Floats:
     from scipy.spatial.distance import cdist
 
     # Single precision, so that the last digits do not depend on the order of rows in memory.
-    numbers = [np.clip(part.numbers, -_MAX_VALUE, _MAX_VALUE).astype(np.float32) for part in (points, other)]
-    total: Floats = cdist(*numbers, "sqeuclidean")
+    one, two = (np.clip(part.numbers, -_MAX_VALUE, _MAX_VALUE).astype(np.float32) for part in (points, other))
+    total: Floats = cdist(one, two, "sqeuclidean")
     for a, b in zip(points.labels.T, other.labels.T, strict=True):
         total += a[:, None] != b
     return total
