@@ -36,7 +36,7 @@ def draw_x1(kind: str, x2: Floats, rng: np.random.Generator) -> Floats:
     if kind == "exp":
         return np.asarray(np.exp(x2) + 0.5 * noise)
     if kind == "linear":
-        return 0.9 * x2 + np.sqrt(1 - 0.81) * noise
+        return np.asarray(0.9 * x2 + np.sqrt(1 - 0.81) * noise)
     if kind == "step":
         return 2.0 * (x2 > 0) + 0.5 * noise
     return (rng.random(len(x2)) < 1 / (1 + np.exp(-2 * x2))).astype(float)
@@ -68,9 +68,11 @@ class TrueSampler:
         self.kind = kind
 
     def fit(self, X: Any, features: Any) -> TrueSampler:
+        """Return the sampler, which has nothing to learn."""
         return self
 
     def sample(self, X: Any, feature: Any, rngs: Any) -> Iterator[Floats]:
+        """Yield a column for each generator."""
         for rng in rngs:
             yield draw_x1(self.kind, X["x2"].to_numpy(), rng)
 

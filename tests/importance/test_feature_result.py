@@ -61,7 +61,15 @@ def both(request: pytest.FixtureRequest) -> tuple[sg.ImportanceResult, sg.Import
         "random_state": 1,
     }
     sampler = sg.samplers.SubgroupSampler(donors="train")
-    rows = sg.importance(model, TEST.X, TEST.y, sampler=sampler, train=TRAIN.X, sample_weight=weights, **options)
+    rows = sg.importance(
+        model,
+        TEST.X,
+        TEST.y,
+        sampler=sampler,
+        train=TRAIN.X,
+        sample_weight=None if weights is None else sg.FrequencyWeights(weights),
+        **options,
+    )
     # In memory the spread of rows is kept in half the digits.
     wide = tuple(replace(score, influence=score.rows) for score in with_rows(rows.scores, "the test"))
     rows = replace(rows, scores=wide)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from subgrove._core.kinds import Floats, Rows
 from subgrove._core.moments import Moments
+from subgrove._core.weights import square_weights
 from subgrove._data.table import Table, read_table
 from subgrove._effects.curves import Curve, CurveKind, CurveLayout, CurveSummary
 from subgrove._effects.grid import GridAxis, GridSpec, axis_of, edges_of, has_levels, positions_of
@@ -180,7 +181,7 @@ def _two_pass_moments(
     w = np.ones(len(cell)) if weights is None else weights
     mass = np.bincount(cell, weights=w, minlength=n_cells).astype(np.float64)
     mean = _sums(cell, values * w, n_cells) / np.where(mass > 0, mass, 1.0)
-    squares = _sums(cell, (values - mean[:, cell]) ** 2 * w, n_cells)
+    squares = _sums(cell, (values - mean[:, cell]) ** 2 * square_weights(w), n_cells)
     return np.broadcast_to(mass, mean.shape), mean, squares
 
 

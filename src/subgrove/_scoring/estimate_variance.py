@@ -21,6 +21,7 @@ import numpy as np
 
 from subgrove._core.kinds import Floats
 from subgrove._core.moments import Moments
+from subgrove._core.weights import RelativeWeights, square_weights
 from subgrove._scoring.feature_result import FeatureResult
 
 _MIN_SHARE = 0.1  # of a variance that is left when the Monte Carlo part is subtracted
@@ -32,7 +33,8 @@ def overall_variance(score: FeatureResult, weights: Floats | None) -> Floats:
     share = score.sizes / n
     excess = (score.excess * share).sum(axis=1)
     if score.moments is not None:
-        return _of_mean(spread_of_rows(score.moments.together())[:, 0], n, excess)
+        squared = None if score.squared is None else score.squared.together()
+        return _of_mean(spread_of_rows(score.moments.together(), squared)[:, 0], n, excess)
     variance = mean_variance(score.influence.astype(np.float64), weights, excess)
     return variance if score.calibration is None else variance + score.calibration.further_variance
 
@@ -40,7 +42,7 @@ def overall_variance(score: FeatureResult, weights: Floats | None) -> Floats:
 def subgroup_variance(score: FeatureResult, weights: Floats | None) -> Floats:
     """Return the variance of the estimates of each loss and subgroup: (losses, subgroups)."""
     if score.moments is not None:
-        return _of_mean(spread_of_rows(score.moments), np.maximum(score.sizes, 1.0), score.excess)
+        return _of_mean(spread_of_rows(score.moments, score.squared), np.maximum(score.sizes, 1.0), score.excess)
     if score.calibration is not None:
         return score.calibration.subgroup_variance
     variances = np.full((len(score.influence), len(score.rules)), np.nan)
@@ -83,7 +85,7 @@ def monte_carlo_variance(score: FeatureResult, at: int, *, per_row: bool) -> flo
 
 
 def mean_variance(values: Floats, weights: Floats | None, excess: Floats) -> Floats:
-    """Return the variance of the mean of each line; weights are frequencies of rows.
+    """Return the variance of the mean of each line; that of relative weights is the sandwich variance.
 
     Of two rows each is the other's donor: there is one number, and no variance to estimate.
     """
@@ -94,7 +96,7 @@ def mean_variance(values: Floats, weights: Floats | None, excess: Floats) -> Flo
         spread = values.var(axis=1, ddof=1)
     else:
         centred = values - (values @ weights / n)[:, None]
-        spread = (centred**2) @ weights / (n - 1)
+        spread = (centred**2) @ square_weights(weights) / (n - 1)
     return _of_mean(spread, n, excess)
 
 
@@ -103,10 +105,11 @@ def _of_mean(spread: Floats, n: float | Floats, excess: Floats) -> Floats:
     return np.asarray(np.maximum(spread - excess, _MIN_SHARE * spread) / n)
 
 
-def spread_of_rows(moments: Moments) -> Floats:
-    """Return the variance of rows; NaN for two rows or fewer."""
+def spread_of_rows(moments: Moments, squared: Moments | None = None) -> Floats:
+    """Return the variance of rows, about their mean with squared weights if there are any; NaN for two or fewer."""
+    m2 = moments.m2 if squared is None else squared.m2 + squared.n * (squared.mean - moments.mean) ** 2
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(moments.n > 2, moments.m2 / (moments.n - 1), np.nan)
+        return np.where(moments.n > 2, m2 / (moments.n - 1), np.nan)
 
 
 def skewness_of_rows(moments: Moments) -> SkewnessCorrection:
@@ -140,7 +143,10 @@ class SkewnessCorrection:
 
 
 def skewness_correction(values: Floats, weights: Floats | None) -> SkewnessCorrection:
-    """Return the correction for the mean of each line of values; weights are frequencies of rows."""
+    """Return the correction for the mean of each line of values."""
+    if isinstance(weights, RelativeWeights):  # the mean varies as the mean of these, all of weight 1
+        share = np.asarray(weights) * (len(weights) / weights.sum())
+        values, weights = share * (values - (values @ share / len(share))[:, None]), None
     n = float(values.shape[1] if weights is None else weights.sum())
     share = np.full(values.shape[1], 1 / values.shape[1]) if weights is None else weights / n
     centred = values - (values @ share)[:, None]

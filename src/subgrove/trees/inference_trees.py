@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from subgrove._core.validate import reject_another_index, whole_number
-from subgrove._data.table import Kind, read_table, read_weights
+from subgrove._core.weights import read_weights
+from subgrove._data.table import Kind, read_table
 from subgrove.exceptions import InputError, LengthError
 from subgrove.trees.growth import StoppingRules, grow
 from subgrove.trees.target_scores import FixedScores, JointScores, checked_likelihood, transformation_scores
@@ -191,8 +192,8 @@ class JointTree(BaseTree):
             Candidate columns, without the features; missing values are allowed.
         xs : pandas or polars frame, pyarrow table or 2-d array
             Features to find subgroups for. Rows with a missing value of any of them are left out.
-        sample_weight : 1-d array, optional
-            Sample weights; an integer weight is equivalent to repeating the row.
+        sample_weight : 1-d array or FrequencyWeights, optional
+            Relative weights, whose scale does not matter; a frequency is equivalent to repeating the row.
         kinds, xs_kinds : mapping, optional
             Name of a column of X, or of xs -> "numeric", "ordered" or "nominal", to override the kind that the dtype
             implies.

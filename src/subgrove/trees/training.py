@@ -13,7 +13,8 @@ import numpy.typing as npt
 from subgrove._core.kinds import Rows
 from subgrove._core.text import TOGETHER
 from subgrove._core.validate import ParamsMixin, public_names, reject_another_index
-from subgrove._data.table import ColumnInfo, Floats, Kind, Table, TypedColumn, read_series, read_table, read_weights
+from subgrove._core.weights import read_weights
+from subgrove._data.table import ColumnInfo, Floats, Kind, Table, TypedColumn, read_series, read_table
 from subgrove.exceptions import InputError
 from subgrove.trees.candidates import SortedTable, ascending
 from subgrove.trees.nodes import Node
@@ -332,8 +333,8 @@ class SingleTargetTree(BaseTree):
             Candidate columns, without the feature; missing values are allowed.
         x : column or 1-d array
             Feature to find subgroups for. Rows with a missing value of it are left out.
-        sample_weight : 1-d array, optional
-            Sample weights; an integer weight is equivalent to repeating the row.
+        sample_weight : 1-d array or FrequencyWeights, optional
+            Relative weights, whose scale does not matter; a frequency is equivalent to repeating the row.
         kinds : mapping, optional
             Column name -> "numeric", "ordered" or "nominal", to override the kind that the dtype implies.
         x_kind : {"numeric", "ordered", "nominal"}, optional
