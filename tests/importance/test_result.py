@@ -48,6 +48,7 @@ OVERALL = [
     "p_bh",
     "conf_low",
     "conf_high",
+    "reliable",
     "mc_error",
     "noise",
 ]

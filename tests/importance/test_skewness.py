@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.stats import kurtosis, skew
 from scipy.stats import t as student
 
+import subgrove as sg
+from subgrove._core.weights import as_relative
 from subgrove._importance.intervals import interval_columns
-from subgrove._scoring.estimate_variance import interval_multipliers, skewness_correction
+from subgrove._scoring.estimate_variance import interval_multipliers, l_kurtosis, skewness_correction
 
 RIGHT = np.random.default_rng(1).exponential(size=(1, 200)) ** 2
 ERROR = RIGHT.std(axis=1, ddof=1) / np.sqrt(200)
@@ -110,3 +114,37 @@ def test_squared_errors_are_covered_above_as_well() -> None:
     covered = [np.mean((one["conf_low"] <= 1) & (one["conf_high"] >= 1)) for one in (leaned, plain)]
     assert 0.935 < covered[0] < 0.965
     assert covered[1] < 0.93
+
+
+@pytest.mark.parametrize(("draw", "expected"), [("uniform", 0.0), ("standard_normal", 0.1226), ("exponential", 1 / 6)])
+def test_l_kurtosis_is_that_of_the_distribution(draw: str, expected: float) -> None:
+    values = getattr(np.random.default_rng(0), draw)(size=200_000)
+    assert l_kurtosis(values) == pytest.approx(expected, abs=0.004)  # four standard errors, about 0.2 / sqrt(n) each
+
+
+def test_l_kurtosis_of_frequencies_is_that_of_duplicated_rows_and_has_no_scale_of_weights() -> None:
+    counts = np.random.default_rng(2).integers(1, 4, size=200).astype(float)
+    assert l_kurtosis(RIGHT[0], counts) == pytest.approx(l_kurtosis(np.repeat(RIGHT[0], counts.astype(int))))
+    assert l_kurtosis(RIGHT[0], as_relative(counts)) == pytest.approx(l_kurtosis(RIGHT[0], as_relative(1000 * counts)))
+
+
+@pytest.mark.parametrize(
+    ("function", "n", "reason"),
+    [
+        (np.tanh, 200, ""),
+        (np.exp, 200, "few rows have most of the loss"),
+        (np.tanh, 11, "fewer than 50 rows"),
+    ],
+)
+def test_intervals_that_may_not_hold_are_marked(function: Any, n: int, reason: str) -> None:
+    """The user saw: intervals and p-values of subgroups of 6 rows, and 86 % coverage of exp(x), without a warning."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(n, 2))
+    result = sg.importance(
+        lambda X: 3 * function(X[:, 0]), X, 3 * function(X[:, 0]) + rng.normal(size=n), sampler="marginal",
+        features=[0], random_state=1, check_fidelity=False,
+    )  # fmt: skip
+    assert result.overall["reliable"][0] == result.by_subgroup["reliable"][0] == reason
+    assert ("+-" in repr(result)) == (reason == "")
+    assert reason in repr(result)
+    assert result.with_noise("Monte Carlo").overall["reliable"][0] == ""

@@ -50,7 +50,7 @@ def unwrapped(sample_weight: Any) -> Any:
 
 def as_relative(weights: Floats) -> Floats:
     """Return relative weights with the scale of Kish's effective number of rows."""
-    weights = weights / weights.max()
+    weights = weights / weights.max()  # so that squares do not overflow
     return (weights * kish_scale(weights.sum(), (weights**2).sum())).view(RelativeWeights)
 
 

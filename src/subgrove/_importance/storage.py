@@ -56,8 +56,8 @@ def _packed(value: Any) -> Any:
         plain = np.ascontiguousarray(value)
         little = plain.astype(plain.dtype.newbyteorder("<"), copy=False)
         text = base64.b64encode(little.tobytes()).decode("ascii")
-        kind = {"relative": True} if isinstance(value, RelativeWeights) else {}
-        return {"dtype": little.dtype.str, "shape": list(plain.shape), "base64": text, **kind}
+        relative = isinstance(value, RelativeWeights)
+        return {"dtype": little.dtype.str, "shape": list(plain.shape), "base64": text, "relative": relative}
     if isinstance(value, NamedGroup):
         return {"name": value.name, "members": list(value)}
     if hasattr(value, "nlevels"):
@@ -86,7 +86,7 @@ def _unpacked(value: Any) -> Any:
         raw = base64.b64decode(value["base64"], validate=True)
         array: npt.NDArray[Any] = np.frombuffer(raw, dtype=np.dtype(value["dtype"])).reshape(value["shape"])
         array = array.astype(array.dtype.newbyteorder("="))
-        return array.view(RelativeWeights) if "relative" in value else array
+        return array.view(RelativeWeights) if value.get("relative") else array
     if "members" in value:
         return NamedGroup(value["name"], value["members"])
     if "labels" in value:

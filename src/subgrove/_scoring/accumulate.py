@@ -272,9 +272,8 @@ class LossAccumulator:
         weighted = weighted[:, :n]
         self.received += self.arrays.scatter(index, weighted, n)
         if self.arrays.weights is not None:
-            squares = weighted**2
-            if not self.relative:
-                squares /= self.arrays.take(self.arrays.weights, index)
+            given = 1.0 if self.relative else self.arrays.take(self.arrays.weights, index)
+            squares = weighted**2 / given
             self.donor_squares += self.arrays.squares_by_group(self.by_group, squares, rows)
 
     def row_means(self) -> RowMeans:

@@ -367,11 +367,10 @@ def _tensors(accumulator: LossAccumulator) -> dict[str, Tensor]:
     influence = accumulator.influence(means)
     weights = None if arrays.weights is None else arrays.weights[: arrays.n_rows]
     sizes = arrays.array(accumulator.sizes)
-    squared = {}
+    squared: dict[str, Any] = {}
     if weights is not None and accumulator.relative:
         sizes_2 = arrays.array(_squared_sizes(accumulator.host_code, arrays.host_weights, len(accumulator.sizes)))
-        by_group, code = accumulator.by_group, accumulator.code
-        squared = {"squared": central_moments(influence, by_group, code, sizes_2, weights**2)}
+        squared["squared"] = central_moments(influence, accumulator.by_group, accumulator.code, sizes_2, weights**2)
     in_group = accumulator.donors_in_group
     in_group = torch.ones((), device=arrays.send.device) if in_group is None else in_group
     return {

@@ -144,14 +144,52 @@ class SkewnessCorrection:
 
 def skewness_correction(values: Floats, weights: Floats | None) -> SkewnessCorrection:
     """Return the correction for the mean of each line of values."""
-    if isinstance(weights, RelativeWeights):  # the mean varies as the mean of these, all of weight 1
-        share = np.asarray(weights) * (len(weights) / weights.sum())
-        values, weights = share * (values - (values @ share / len(share))[:, None]), None
+    if isinstance(weights, RelativeWeights):
+        values, weights = _contributions(values, weights), None
     n = float(values.shape[1] if weights is None else weights.sum())
     share = np.full(values.shape[1], 1 / values.shape[1]) if weights is None else weights / n
     centred = values - (values @ share)[:, None]
     second, third, fourth = ((centred**power) @ share for power in (2, 3, 4))
     return correction_from_moments(n, second, third, fourth)
+
+
+def _contributions(values: Floats, weights: Floats) -> Floats:
+    """Return numbers whose plain mean varies as the mean of values with relative weights."""
+    share = np.asarray(weights) * (len(weights) / weights.sum())
+    return np.asarray(share * (values - (values @ share / len(share))[:, None]))
+
+
+_FEWEST_ROWS, _LARGE_L_KURTOSIS, _SMALL_DF = 50, 0.34, 50.0  # see docs/decisions/0023
+
+
+def reliability(score: FeatureResult, at: int, weights: Floats | None, df: float, k: int | None = None) -> str:
+    """Return why the interval of all rows, or of a subgroup, is unreliable; empty if it is not.
+
+    `df` are the degrees of freedom that the kurtosis leaves.
+    """
+    n = float(score.sizes.sum() if k is None else score.sizes[k])
+    if n < _FEWEST_ROWS:
+        return f"fewer than {_FEWEST_ROWS} rows"
+    inside = slice(None) if k is None else score.code == k
+    own = None if weights is None else weights[inside]
+    if df >= _SMALL_DF or (score.has_rows and l_kurtosis(score.influence[at][inside], own) < _LARGE_L_KURTOSIS - 2 / n):
+        return ""
+    return "few rows have most of the loss"
+
+
+def l_kurtosis(values: Floats, weights: Floats | None = None) -> float:
+    """Return the L-kurtosis (Hosking 1990), which large values change less than they change the kurtosis."""
+    values = values.astype(np.float64)
+    if isinstance(weights, RelativeWeights):
+        values = _contributions(values[None, :], weights)[0]
+    elif weights is not None:
+        values = np.repeat(values, weights.astype(np.intp))
+    n, x, b = len(values), np.sort(values), []
+    for r in range(4):  # probability-weighted moments
+        b.append(float(x.mean()))
+        x = x * (np.arange(n) - r) / (n - 1 - r)
+    scale = 2 * b[1] - b[0]
+    return (20 * b[3] - 30 * b[2] + 12 * b[1] - b[0]) / scale if scale > 0 else 0.0
 
 
 def correction_from_moments(n: float | Floats, second: Floats, third: Floats, fourth: Floats) -> SkewnessCorrection:
