@@ -32,7 +32,7 @@ class FrequencyWeights:
     >>> X, y = np.arange(6.0)[:, None], np.arange(6.0)
     >>> options = {"sampler": "marginal", "random_state": 1, "check_fidelity": False}
     >>> imp = sg.importance(lambda X: X[:, 0], X, y, sample_weight=sg.FrequencyWeights([1, 2, 2, 2, 2, 1]), **options)
-    >>> imp.overall["n"][0]
+    >>> int(imp.overall["n"][0])
     10
     """
 
