@@ -1,6 +1,7 @@
 """Feature importance and feature effects for dependent features, overall and by subgroup."""
 
 from subgrove import datasets, exceptions, losses, plots, samplers, simulate, trees
+from subgrove._core.weights import FrequencyWeights
 from subgrove._dependence import Dependence, dependence
 from subgrove._effects import Effect, ModelFidelity, effect, model_fidelity
 from subgrove._fidelity import Fidelity, fidelity
@@ -33,6 +34,7 @@ __all__ = [
     "Effect",
     "Explanation",
     "Fidelity",
+    "FrequencyWeights",
     "Gap",
     "GapStep",
     "ImportanceResult",

@@ -211,7 +211,7 @@ def test_exact_expectation_is_the_average_over_all_other_rows(place: list[int], 
             sampler=sampler,
             features=[names],
             n_repeats=26,
-            sample_weight=weights if weighted else None,
+            sample_weight=sg.FrequencyWeights(weights) if weighted else None,
             random_state=0,
         )
         expected = brute_force(X, y, code, place, weights)

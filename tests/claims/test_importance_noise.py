@@ -19,6 +19,7 @@ import pandas as pd
 import pytest
 
 import subgrove as sg
+from subgrove._core.weights import FrequencyWeights
 from subgrove._scoring.feature_result import with_rows
 from tests.claims.without_checks import importance
 
@@ -169,7 +170,7 @@ def test_weighted_rows_have_the_errors_of_duplicated_rows(n_repeats: int) -> Non
         times = rng.multinomial(150, shares)
         kept, repeated = times > 0, np.repeat(np.arange(80), times)
         line: list[float] = []
-        for rows, weights in ((kept, times[kept]), (repeated, None)):
+        for rows, weights in ((kept, FrequencyWeights(times[kept])), (repeated, None)):
             found = importance(
                 model, X[rows], y[rows], sample_weight=weights, sampler="marginal", features=["x1"],
                 n_repeats=n_repeats, random_state=run,

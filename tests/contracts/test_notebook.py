@@ -19,7 +19,8 @@ from subgrove._report.svg import number
 from tests.report.test_notebook_cards import walked
 
 SCRIPT, QUOTED, LEVELS = "<script>alert(1)</script>", 'a & "b"', ["<b>x</b>", "y", "z"]
-WITHOUT_VIEW = {"AdaptiveRepeats", "DeviceModel", "GapStep", "LargeData"}  # arguments, and a row of a result
+# Arguments, and a row of a result.
+WITHOUT_VIEW = {"AdaptiveRepeats", "DeviceModel", "FrequencyWeights", "GapStep", "LargeData"}
 
 
 def frame(n: int = 130, seed: int = 0) -> tuple[pd.DataFrame, npt.NDArray[np.float64]]:

@@ -13,7 +13,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from subgrove._data.table import ColumnInfo, Kind, Table, read_like, read_series, read_table, read_weights
+from subgrove._core.weights import FrequencyWeights, read_weights
+from subgrove._data.table import ColumnInfo, Kind, Table, read_like, read_series, read_table
 from subgrove.exceptions import ColumnError, InputError
 
 DAY = 86_400 * 1e6  # microseconds
@@ -376,7 +377,10 @@ def test_column_keeps_its_name(x: Any) -> None:
 
 @pytest.mark.parametrize("container", [list, np.array, pd.Series, pl.Series, pa.array])
 def test_weights_are_read_from_every_container(container: Any) -> None:
-    np.testing.assert_array_equal(read_weights(container([1.0, 2.5]), 2), [1.0, 2.5])
+    np.testing.assert_array_equal(read_weights(FrequencyWeights(container([1, 3])), 2), [1.0, 3.0])
+    relative = read_weights(container([1.0, 2.5]), 2)
+    assert relative is not None
+    np.testing.assert_allclose(relative, np.array([1.0, 2.5]) * 3.5 / 7.25)
 
 
 # New rows.

@@ -66,9 +66,14 @@ def test_chunks_give_the_curves_of_all_rows(
     # The sample holds all rows, so that points are the same; sums are formed in another order.
     subgroups = groups if grouped else None
     rows = frame[["x", "z", "u", "level"]]
-    counted = None if weights is None else frame[weights]
+    counted = None if weights is None else sg.FrequencyWeights(frame[weights])
     expected = effect(model, rows, feature, kind=kind, subgroups=subgroups, sample_weight=counted, grid_resolution=6)
-    options: dict[str, Any] = {"kind": kind, "subgroups": subgroups, "sample_weight": weights, "grid_resolution": 6}
+    options: dict[str, Any] = {
+        "kind": kind,
+        "subgroups": subgroups,
+        "sample_weight": weights and sg.FrequencyWeights(weights),
+        "grid_resolution": 6,
+    }
     found = effect(model, sg.LargeData(str(path), chunk_rows=700), feature, **options)
     same(found, expected)
     assert found.sampled == (3_000, 3_000)

@@ -216,7 +216,7 @@ def test_integer_weights_equal_duplicated_rows() -> None:
     repeated = NEW.loc[NEW.index.repeat(weights)].reset_index(drop=True)
     for kind in ("pdp", "ale"):
         effect = sg.effect(model, X, "a", kind=kind)
-        weighted = sg.model_fidelity(model, NEW, effect, sample_weight=weights, y=model(NEW)).table
+        weighted = sg.model_fidelity(model, NEW, effect, sample_weight=sg.FrequencyWeights(weights), y=model(NEW)).table
         pd.testing.assert_frame_equal(weighted, sg.model_fidelity(model, repeated, effect, y=model(repeated)).table)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from subgrove._core.weights import FrequencyWeights
 from subgrove._effects import effect
 from subgrove._subgroups import find_subgroups
 
@@ -27,7 +28,9 @@ def close(one: pd.DataFrame, two: pd.DataFrame) -> None:
 @pytest.mark.parametrize("kind", ["pdp", "ice", "ale", "mplot"])
 @pytest.mark.parametrize("feature", ["temp", "count", "season", "size", "flag"])
 def test_integer_weights_equal_duplicated_rows(feature: str, kind: Any, subgroups: Any) -> None:
-    weighted = effect(model, X, feature, kind=kind, subgroups=subgroups, sample_weight=WEIGHTS, grid_resolution=6)
+    weighted = effect(
+        model, X, feature, kind=kind, subgroups=subgroups, sample_weight=FrequencyWeights(WEIGHTS), grid_resolution=6
+    )
     repeated = effect(model, REPEATED, feature, kind=kind, subgroups=subgroups, grid_resolution=6)
     close(weighted.curves, repeated.curves)
     close(weighted.support, repeated.support)
@@ -35,7 +38,7 @@ def test_integer_weights_equal_duplicated_rows(feature: str, kind: Any, subgroup
 
 
 def test_quantiles_are_weighted() -> None:
-    weighted = effect(model, X, "temp", grid="quantiles", sample_weight=WEIGHTS, grid_resolution=6)
+    weighted = effect(model, X, "temp", grid="quantiles", sample_weight=FrequencyWeights(WEIGHTS), grid_resolution=6)
     close(weighted.curves, effect(model, REPEATED, "temp", grid="quantiles", grid_resolution=6).curves)
 
 

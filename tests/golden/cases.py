@@ -593,7 +593,7 @@ def weighted_rows() -> Any:
             sampler=sampler,
             train=train.X,
             features=["temp", "season"],
-            sample_weight=weights,
+            sample_weight=sg.FrequencyWeights(weights),
             n_repeats=3,
             random_state=1,
         )
@@ -769,7 +769,9 @@ def effect_of_all_kinds_of_columns() -> Any:
     found = {}
     for feature in X.columns:
         for kind in ("pdp", "ale"):
-            curve = sg.effect(mixed_model, X, feature, kind=kind, grid_resolution=4, sample_weight=weights)
+            curve = sg.effect(
+                mixed_model, X, feature, kind=kind, grid_resolution=4, sample_weight=sg.FrequencyWeights(weights)
+            )
             found[f"{kind}_{feature}"] = effect_numbers(curve)
     return found
 
@@ -871,7 +873,7 @@ def subgroups_weighted() -> Any:
     weights = np.random.default_rng(1).integers(0, 4, len(X)).astype(float)
     found = {}
     for tree in ("transformation", "cart"):
-        groups = sg.find_subgroups(X, tree=tree, sample_weight=weights)
+        groups = sg.find_subgroups(X, tree=tree, sample_weight=sg.FrequencyWeights(weights))
         found[tree] = partition_numbers(groups, X)
     return found
 
@@ -1043,7 +1045,7 @@ def parquet_in_chunks() -> Any:
             part = whole.iloc[start : start + 300]
             part.to_parquet(Path(folder) / f"{number}.parquet", row_group_size=120, index=False)
         rows = sg.LargeData(folder, sample_size=300, row_key="key", chunk_rows=100)
-        options: dict[str, Any] = {"sample_weight": "weight"}
+        options: dict[str, Any] = {"sample_weight": sg.FrequencyWeights("weight")}
         choice: dict[str, Any] = {"features": ["a", "colour", "size"], "n_repeats": 2, "random_state": 1, **options}
         found = {
             sampler: importance_numbers(sg.importance(model, rows, "y", sampler=sampler, **choice), rows=False)

@@ -405,12 +405,16 @@ def test_training_rows_that_have_no_effect_are_rejected(fitted: bool) -> None:
     rejected(ParameterError, r"train has no effect here", sampler=sampler, train=TRAIN)
 
 
-def test_weights_that_sum_to_one_raise_a_warning() -> None:
+def test_weights_that_sum_to_one_have_standard_errors() -> None:
     """The user saw: standard errors of NaN."""
-    with pytest.warns(sg.exceptions.SubgroveWarning, match="weights sum to 1 and are taken as numbers of rows"):
-        sg.importance(
-            model, X, Y, sampler="marginal", features=["a"], sample_weight=np.full(len(Y), 1 / len(Y)), random_state=0
-        )
+    options: dict[str, Any] = {"sampler": "marginal", "features": ["a"], "random_state": 0}
+    one = sg.importance(model, X, Y, sample_weight=np.full(len(Y), 1 / len(Y)), **options)
+    pd.testing.assert_frame_equal(one.overall, sg.importance(model, X, Y, **options).overall)
+
+
+def test_frequencies_that_are_not_whole() -> None:
+    weights = sg.FrequencyWeights(np.full(len(Y), 0.5))
+    rejected(InputError, r"FrequencyWeights must be whole numbers; row 0 has 0\.5", sample_weight=weights)
 
 
 def test_donors_that_are_neither() -> None:

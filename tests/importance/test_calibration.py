@@ -75,7 +75,7 @@ def test_the_explanation_states_the_calibration() -> None:
 
 def test_row_weights_of_a_plain_result_are_the_sample_weights() -> None:
     counts = np.arange(200) % 3
-    assert plain(sample_weight=counts).row_weights["x1"].tolist() == counts.tolist()
+    assert plain(sample_weight=sg.FrequencyWeights(counts)).row_weights["x1"].tolist() == counts.tolist()
     assert plain().row_weights["x1"].tolist() == [1.0] * 200
 
 

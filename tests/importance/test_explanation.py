@@ -107,7 +107,7 @@ def check_costs(imp: sg.ImportanceResult, feature: str, sentences: tuple[str, ..
         if match["before"]:
             assert number(match["before"]) == rounded(imp.baseline[at])
             assert number(match["after"]) == rounded(imp.baseline[at] + estimate)
-        assert bool(match["low"]) == (not np.isnan(line["std_error"]))
+        assert bool(match["low"]) == (not np.isnan(line["std_error"]) and not line["reliable"])
         if match["low"]:
             assert number(match["low"]) == rounded(line["conf_low"])
             assert number(match["high"]) == rounded(line["conf_high"])
@@ -119,6 +119,7 @@ def check_verdicts(imp: sg.ImportanceResult, feature: str, sentences: tuple[str,
     text = " ".join(sentences)
     lines = [line for line in lines_of(imp, feature) if not np.isnan(line["std_error"])]
     findings = [overall_findings(imp, at)[feature][1] for at in range(len(imp.losses))]
+    marked = sum(bool(line["reliable"]) and not np.isnan(line["std_error"]) for line in lines_of(imp, feature))
     findings = [one for one in findings if one != "unknown"]  # without an interval nothing is concluded
     assert text.count("The model relies on") == findings.count("important")
     assert text.count("makes no difference here") == findings.count("none")
@@ -128,7 +129,7 @@ def check_verdicts(imp: sg.ImportanceResult, feature: str, sentences: tuple[str,
     assert text.count("Not significantly different from 0") == findings.count("negligible") + findings.count(
         "uncertain"
     )
-    assert text.count("No conclusion on") == findings.count("unreliable")
+    assert text.count("No conclusion on") == findings.count("unreliable") + marked
     for p in re.findall(r"(?:one-sided|Holm-adjusted) p (= [\d.e-]+|below 0.001)", text):
         values = [line["p_holm"] for line in lines]
         assert any((p == "below 0.001" and v < 0.001) or p == f"= {v:.2g}" for v in values)

@@ -91,9 +91,15 @@ def test_probabilities_of_two_and_of_three_classes() -> None:
 def test_weights_count_rows_and_rows_of_weight_zero_are_not_there() -> None:
     weights = np.where(np.arange(N) % 3 == 0, 0, 2)
     kept = weights > 0
-    weighted = run(sample_weight=weights).independence_test(X)
+    weighted = run(sample_weight=sg.FrequencyWeights(weights)).independence_test(X)
     without = sg.importance(
-        model, X[kept], Y[kept], sample_weight=weights[kept], sampler="marginal", n_repeats=10, random_state=1
+        model,
+        X[kept],
+        Y[kept],
+        sample_weight=sg.FrequencyWeights(weights[kept]),
+        sampler="marginal",
+        n_repeats=10,
+        random_state=1,
     ).independence_test(X[kept])
     pd.testing.assert_frame_equal(weighted, without, check_exact=True)
     assert weighted["n"][0] == 2 * kept.sum()

@@ -83,7 +83,7 @@ def test_fixed_points_count_with_weights_too() -> None:
             frame,
             y,
             sampler=sg.samplers.Marginal(fixed_points=fixed),
-            sample_weight=[2, 2],
+            sample_weight=sg.FrequencyWeights([2, 2]),
             n_repeats=2000,
             random_state=1,
         ).overall["estimate"][0]

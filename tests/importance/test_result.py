@@ -48,6 +48,7 @@ OVERALL = [
     "p_bh",
     "conf_low",
     "conf_high",
+    "reliable",
     "mc_error",
     "noise",
 ]
@@ -103,7 +104,8 @@ def test_columns_of_an_interval_belong_together() -> None:
         assert (some["conf_low"] <= some["estimate"] - half * (1 - 1e-9)).all()
         assert (some["conf_high"] >= some["estimate"] + half * (1 - 1e-9)).all()
         np.testing.assert_allclose(some["statistic"], some["estimate"] / some["std_error"], rtol=1e-9)
-        np.testing.assert_allclose(some["p_value"], student.sf(some["statistic"], some["n"] - 1), rtol=1e-9)
+        plain = student.sf(some["statistic"], some["n"] - 1)
+        assert (some["p_value"] >= plain * (1 - 1e-9))[some["statistic"] > 0].all()
 
 
 def test_another_level_gives_another_interval_and_nothing_else() -> None:
@@ -112,7 +114,7 @@ def test_another_level_gives_another_interval_and_nothing_else() -> None:
     pd.testing.assert_frame_equal(wide[others], RESULT.overall[others])
     rows = RESULT.with_noise("test rows").with_level(0.5).overall
     half = student.ppf(0.75, N - 1) * rows["std_error"]
-    np.testing.assert_allclose(rows["estimate"] - rows["conf_low"], half, rtol=1e-7)
+    assert (rows["estimate"] - rows["conf_low"] >= half * (1 - 1e-7)).all()
     assert (narrow["conf_high"] <= RESULT.overall["conf_high"]).all()
     assert (wide["conf_high"][:2] > RESULT.overall["conf_high"][:2]).all()
     assert RESULT.level == 0.95
@@ -224,7 +226,8 @@ RESULTS: dict[str, Any] = {
     "subgroups": lambda: RESULT,
     "several losses": lambda: SEVERAL,
     "cross-fitted": lambda: CROSS,
-    "weights": lambda: run(sample_weight=WEIGHTS),
+    "frequencies": lambda: run(sample_weight=sg.FrequencyWeights(WEIGHTS)),
+    "weights": lambda: run(sample_weight=1 + WEIGHTS),
     "level": lambda: RESULT.with_level(0.8),
     "plain index": lambda: run(X.reset_index(drop=True)),
     "array": lambda: sg.importance(lambda X: X[:, 0], X[["a", "b"]].to_numpy(), Y, sampler="marginal", random_state=0),

@@ -157,7 +157,7 @@ def test_subgroups_and_fidelity_checks_in_words() -> None:
     assert "the interval is rough" in subgroup_sentence("temp", rule, 12, one, 0.95)
     assert "no test rows" in subgroup_sentence("temp", rule, 0, None, 0.95)
     single = replace(one, std_error=None, conf_low=None, conf_high=None, finding="unknown")
-    assert "in 1 row, too few" in subgroup_sentence("temp", rule, 1, single, 0.95)
+    assert "in 1 row, without" in subgroup_sentence("temp", rule, 1, single, 0.95)
     assert "In all rows" in subgroup_sentence("temp", "all rows", 40, one, 0.95)
     failed = FidelitySummary("failed", 0.8, 0.9, "")
     assert "fail the fidelity check: AUC" in fidelity_sentence("temp", failed, "AUC 0.80", "resampled")

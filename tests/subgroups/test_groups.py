@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import subgrove as sg
+from subgrove._core.weights import FrequencyWeights
 from subgrove._data.table import read_table
 from subgrove._subgroups import find_subgroups
 from subgrove.trees import JointTree
@@ -94,5 +95,8 @@ def test_number_of_jobs_changes_no_group() -> None:
 def test_integer_weights_of_a_group_are_duplicated_rows() -> None:
     weights = np.random.default_rng(1).integers(0, 4, 731)
     repeated = BIKE.iloc[np.repeat(np.arange(731), weights)]
-    one, other = find_subgroups(BIKE, features=GROUPS, sample_weight=weights), find_subgroups(repeated, features=GROUPS)
+    one, other = (
+        find_subgroups(BIKE, features=GROUPS, sample_weight=FrequencyWeights(weights)),
+        find_subgroups(repeated, features=GROUPS),
+    )
     pd.testing.assert_frame_equal(one.table, other.table)

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import subgrove as sg
+from subgrove._core.weights import FrequencyWeights
 from subgrove._subgroups import find_subgroups
 
 BIKE = sg.datasets.bike().X
@@ -107,7 +108,10 @@ def test_array_that_cannot_be_written_to_is_taken() -> None:
 def test_integer_weights_are_duplicated_rows(tree: Any) -> None:
     weights = np.random.default_rng(1).integers(0, 4, len(BIKE))
     repeated = BIKE.iloc[np.repeat(np.arange(len(BIKE)), weights)]
-    one, other = find_subgroups(BIKE, tree=tree, sample_weight=weights), find_subgroups(repeated, tree=tree)
+    one, other = (
+        find_subgroups(BIKE, tree=tree, sample_weight=FrequencyWeights(weights)),
+        find_subgroups(repeated, tree=tree),
+    )
     assert {name: (each.rules, each.sizes) for name, each in one.items()} == {
         name: (each.rules, each.sizes) for name, each in other.items()
     }

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 import pytest
 
+from subgrove._core.weights import FrequencyWeights
 from subgrove._data.table import Kind
 from subgrove.exceptions import InputError, ParameterError
 from subgrove.trees.cart import CartTree
@@ -294,7 +295,7 @@ def test_integer_weights_equal_duplicated_rows(target: str, missing: bool) -> No
     X, x = sample(target, n=400, missing=missing)
     weights = np.random.default_rng(2).integers(0, 4, 400)
     rows = np.repeat(np.arange(400), weights)
-    weighted = CartTree(min_samples_leaf=15, cp=0.002).fit(X, x, weights)
+    weighted = CartTree(min_samples_leaf=15, cp=0.002).fit(X, x, FrequencyWeights(weights))
     repeated = CartTree(min_samples_leaf=15, cp=0.002).fit(X.iloc[rows], x.iloc[rows])
     assert len(weighted.leaves) > 4
     assert structure(weighted) == structure(repeated)

@@ -12,6 +12,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
+from subgrove._core.weights import FrequencyWeights
 from subgrove._native import loader
 from subgrove.exceptions import InputError, LengthError, ParameterError
 from subgrove.trees import ConditionalInferenceTree, JointTree, TransformationTree, Tree
@@ -258,7 +259,7 @@ def test_integer_weights_are_duplicated_rows() -> None:
     X, xs = sample()
     weights = np.random.default_rng(3).integers(0, 3, N)
     rows = np.repeat(np.arange(N), weights)
-    weighted, repeated = JointTree().fit(X, xs, weights), JointTree().fit(X.iloc[rows], xs.iloc[rows])
+    weighted, repeated = JointTree().fit(X, xs, FrequencyWeights(weights)), JointTree().fit(X.iloc[rows], xs.iloc[rows])
     assert weighted.rules == repeated.rules
     assert [node.n for node in weighted.nodes] == [node.n for node in repeated.nodes]
 

@@ -224,8 +224,8 @@ def test_text_of_a_single_leaf_says_leaf() -> None:
 
 
 def test_text_shows_fractional_weights() -> None:
-    X, y = bush()
-    assert "(n = 200.5)" in TransformationTree(max_depth=0).fit(X, y, np.r_[0.75, np.full(799, 0.25)]).text()
+    X, y = bush()  # (1 + 2 + 799)^2 / (9 + 799) effective rows
+    assert "(n = 796.045)" in TransformationTree(max_depth=0).fit(X, y, np.r_[3.0, np.ones(799)]).text()
 
 
 @each_tree

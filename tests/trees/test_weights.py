@@ -1,4 +1,4 @@
-"""Weights are counts: a row of weight 3 is three rows, a row of weight 0 is none."""
+"""A row of frequency 3 is three rows, a row of weight 0 is none; relative weights have no scale."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 import pytest
 
+from subgrove._core.weights import FrequencyWeights
 from subgrove.trees import CartTree, ConditionalInferenceTree, TransformationTree, Tree
 
 N = 240
@@ -64,7 +65,7 @@ def counts(seed: int = 1) -> npt.NDArray[np.int64]:
 def weighted_and_repeated(target: str, missing: bool) -> tuple[Tree, Tree]:
     X, x = sample(target, missing)
     rows = np.repeat(np.arange(N), counts())
-    return grow(target, X, x, counts()), grow(target, X.iloc[rows], x.iloc[rows])
+    return grow(target, X, x, FrequencyWeights(counts())), grow(target, X.iloc[rows], x.iloc[rows])
 
 
 @each_target
@@ -117,7 +118,9 @@ def test_integer_weights_give_the_likelihood_of_duplicated_rows(target: str, mis
 def test_weight_of_a_row_counts_once_in_its_score(target: str) -> None:
     # R multiplies scores by weights and then weights them again; doubling all rows would then not double n alone.
     X, x = sample(target)
-    once, twice = (grow(target, X, x, weights, max_depth=1).nodes[0].tests for weights in (None, np.full(N, 2.0)))
+    once, twice = (
+        grow(target, X, x, weights, max_depth=1).nodes[0].tests for weights in (None, FrequencyWeights(np.full(N, 2)))
+    )
     assert once is not None
     assert twice is not None
     np.testing.assert_allclose(twice.statistic, once.statistic * (2 * N - 1) / (N - 1), rtol=1e-7)
@@ -162,39 +165,39 @@ def test_weights_of_1_are_no_weights(target: str, missing: bool, weights: Any) -
 
 
 @each_tested_target
-def test_weights_are_counts_so_their_scale_matters(target: str) -> None:
+def test_frequencies_are_counts_so_their_scale_matters(target: str) -> None:
     X, x = sample(target)
-    once, tenth = (grow(target, X, x, np.full(N, weight), max_depth=1).nodes[0] for weight in (1.0, 0.2))
-    assert once.n == pytest.approx(5 * tenth.n) == N
+    once, often = (grow(target, X, x, FrequencyWeights(np.full(N, n)), max_depth=1).nodes[0] for n in (1, 5))
+    assert 5 * once.n == often.n == 5 * N
     assert once.p_value is not None
-    assert tenth.p_value is not None
-    assert once.p_value < tenth.p_value
+    assert often.p_value is not None
+    assert often.p_value < once.p_value
 
 
 @each_target
-def test_sum_of_weights_is_what_min_samples_leaf_counts(target: str) -> None:
+def test_scale_of_relative_weights_does_not_matter(target: str) -> None:
+    """The user saw: with survey weights of mean 1000 every split is significant."""
     X, x = sample(target)
-    tree = grow(target, X, x, np.full(N, 0.5), min_samples_leaf=25)
-    assert len(tree.leaves) > 1
-    assert all(leaf.n >= 25 for leaf in tree.leaves)
-    assert np.unique(tree.apply(X), return_counts=True)[1].min() >= 50
+    weights = np.random.default_rng(5).uniform(0.5, 2.0, N)
+    one, two = (grow(target, X, x, factor * weights) for factor in (1.0, 1024.0))
+    assert one == two
 
 
 @each_target
-def test_fractional_weights_are_summed(target: str) -> None:
+def test_leaves_share_the_effective_number_of_rows(target: str) -> None:
     X, x = sample(target)
     weights = np.random.default_rng(5).uniform(0.5, 2.0, N)
     tree = grow(target, X, x, weights)
-    leaves = tree.apply(X)
-    assert tree.nodes[0].n == pytest.approx(weights.sum())
+    leaves, kish = tree.apply(X), weights.sum() ** 2 / (weights**2).sum()
+    assert tree.nodes[0].n == pytest.approx(kish)
     for leaf in tree.leaves:
-        assert leaf.n == pytest.approx(weights[leaves == leaf.id].sum())
+        assert leaf.n == pytest.approx(kish * weights[leaves == leaf.id].sum() / weights.sum())
 
 
 @each_target
 def test_pruned_weighted_tree_is_the_tree_of_that_depth(target: str) -> None:
     X, x = sample(target, missing=True)
-    tree = grow(target, X, x, counts())
+    tree = grow(target, X, x, FrequencyWeights(counts()))
     for depth in range(tree.depth + 1):
-        grown, pruned = grow(target, X, x, counts(), max_depth=depth), tree.prune(depth)
+        grown, pruned = grow(target, X, x, FrequencyWeights(counts()), max_depth=depth), tree.prune(depth)
         assert replace(grown, parameters={}) == replace(pruned, parameters={})

@@ -91,6 +91,10 @@ class Moments:
         )
         return Moments(n, mean, m2, m3, m4)
 
+    def scaled(self, factor: float) -> Moments:
+        """Return the moments with all weights multiplied by a factor."""
+        return Moments(self.n * factor, self.mean, self.m2 * factor, self.m3 * factor, self.m4 * factor)
+
     def together(self) -> Moments:
         """Return the moments over all subgroups; the last axis has one entry."""
         parts = (self[..., k : k + 1] for k in range(self.n.shape[-1]))

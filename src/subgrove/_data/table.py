@@ -237,32 +237,6 @@ def read_series(x: Any, *, n_rows: int | None = None, kind: Kind | None = None, 
     return TypedColumn(info, values)
 
 
-def read_weights(weights: Any, n_rows: int, of: str = "X") -> Floats | None:
-    """Read weights: one finite number >= 0 per row, not all of them 0."""
-    if weights is None:
-        return None
-    try:
-        values = np.asarray(weights, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"sample_weight must be numbers, one for each row; got {type(weights).__name__}.") from error
-    if values.shape != (n_rows,):
-        raise LengthError(
-            f"sample_weight has shape {values.shape}, but {of} has {n_rows} rows. Pass one weight for each row."
-        )
-    if not np.isfinite(values).all() or (values < 0).any():
-        at = int(np.flatnonzero(~np.isfinite(values) | (values < 0))[0])
-        raise InputError(
-            f"sample_weight must be finite and >= 0; row {at} has {values[at]}. A weight of 0 excludes the row."
-        )
-    with np.errstate(over="ignore"):
-        total = values.sum()
-    if not np.isfinite(total):
-        raise InputError("The sum of sample_weight exceeds what a float holds. Divide the weights by a common factor.")
-    if not values.any():
-        raise InputError("sample_weight is 0 for every row. Give some rows a weight above 0.")
-    return values
-
-
 def _from_matrix(matrix: Floats, names: tuple[str, ...], argument: str) -> Table:
     # A finite sum proves that a column has no missing or infinite values, without a temporary array.
     with np.errstate(over="ignore", invalid="ignore"):

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from subgrove._core.kinds import Floats, Rows
 from subgrove._core.moments import Moments, interval_ends
+from subgrove._core.weights import square_weights
 from subgrove._data.table import Table, read_table
 from subgrove._effects.curves import Curve, CurveKind, CurveLayout, CurveSummary
 from subgrove._effects.grid import GridAxis, GridSpec, axis_of, edges_of, has_levels, positions_of
@@ -109,7 +110,7 @@ def _summary(rows: SubgroupRows, values: Floats, cell: Rows, n_cells: int) -> Cu
     w = np.ones(len(cell)) if rows.weights is None else rows.weights
     mass = sums(w[None])
     mean = sums(values * w) / np.where(mass > 0, mass, 1.0)
-    squares = sums((values - mean[:, cell]) ** 2 * w)
+    squares = sums((values - mean[:, cell]) ** 2 * square_weights(w))
     return CurveSummary(rows.n, np.broadcast_to(mass, mean.shape), mean, squares)
 
 

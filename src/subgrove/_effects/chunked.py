@@ -19,9 +19,10 @@ import numpy.typing as npt
 
 from subgrove._core.kinds import Floats
 from subgrove._core.moments import Moments
+from subgrove._core.weights import FrequencyWeights, kish_scale, read_raw_weights, unwrapped
 from subgrove._data.columns import ColumnInfo, values_like
 from subgrove._data.from_containers import untyped_columns
-from subgrove._data.table import digest_of, fingerprint, read_table, read_weights
+from subgrove._data.table import digest_of, fingerprint, read_table
 from subgrove._effects.ale import AccumulatedEffects
 from subgrove._effects.curves import CurveSummary
 from subgrove._effects.grid import as_points, has_levels
@@ -51,6 +52,8 @@ class LargeRows:
         Columns of the model.
     weight : str or None
         Column of sample weights.
+    frequencies : bool
+        Whether these are frequencies of rows.
     table, weights
         The sampled rows and their weights.
     sampled : (int, int)
@@ -62,6 +65,7 @@ class LargeRows:
     data: ChunkedData
     columns: tuple[str, ...]
     weight: str | None
+    frequencies: bool
     table: Any
     weights: Any
     sampled: tuple[int, int]
@@ -72,18 +76,21 @@ class LargeRows:
         """Open the data, and draw the sample."""
         data = X.read()
         data.reject_unknown(spec.names, "feature")
-        weight = check_column_name(sample_weight, data, "sample_weight", "which holds the sample weights")
+        frequencies = isinstance(sample_weight, FrequencyWeights)
+        weight = check_column_name(unwrapped(sample_weight), data, "sample_weight", "which holds the sample weights")
         groups = spec.subgroups
         known = tuple(column.name for column in groups.columns) if isinstance(groups, Subgroups) else ()
         columns = model_columns(data, model, known, (weight, X.row_key))
         run = partial(run_chunks, n_jobs=spec.n_jobs, what="Sampling rows")
         drawn = sample_rows(data, [*columns, *([weight] if weight else [])], X.sample_size, SEED, X.row_key, run)
+        weights = drawn.table[weight] if weight else None
         return cls(
             data=data,
             columns=tuple(columns),
             weight=weight,
+            frequencies=frequencies,
             table=select_columns(drawn.table, columns),
-            weights=drawn.table[weight] if weight else None,
+            weights=FrequencyWeights(weights) if frequencies else weights,
             sampled=(drawn.n, drawn.of),
             checkpoint=X.folder,
         )
@@ -137,6 +144,8 @@ class _ChunkWork:
         for number, summary in plan.summaries(rows).items():
             sums[f"curve {number}"] = np.array([summary.counts, summary.mean, summary.m2])
             sums[f"rows {number}"] = np.array(summary.n)
+        if data.weights is not None:
+            sums["squares"] = np.array((data.weights**2).sum())
         sums["unseen"] = np.array(n_unseen, dtype=np.float64)
         counts = [plan.predictor.model.n_rows, plan.predictor.model.n_calls, plan.predictor.n_outputs]
         return sums | {"predicted": np.array(counts, dtype=np.float64)}
@@ -166,10 +175,10 @@ class _ChunkWork:
         return absent
 
 
-def _chunk_weights(column: Any, n_rows: int) -> Floats | None:
+def _chunk_weights(column: Any, n_rows: int) -> Floats:
     """Return the weights of a chunk, which may all be 0, unlike those of all rows."""
     values = np.asarray(column)
-    return np.zeros(n_rows) if not np.any(values) else read_weights(values, n_rows)
+    return np.zeros(n_rows) if not np.any(values) else read_raw_weights(values, n_rows)
 
 
 def _counts(infos: Sequence[ColumnInfo], rows: Sequence[SubgroupRows]) -> dict[str, np.ndarray[Any, Any]]:
@@ -198,7 +207,17 @@ def _sum_chunks(plan: EffectPlan, large: LargeRows, spec: EffectSpec) -> dict[st
                 total[name] = total[name].merged(moments) if name in total else moments
             else:
                 total[name] = total[name] + array if name in total else array
-    return total
+    return total if large.weight is None or large.frequencies else _scaled(total)
+
+
+def _scaled(sums: dict[str, Any]) -> dict[str, Any]:
+    """Return the sums with relative weights on the scale of Kish's effective number of rows."""
+    scale = kish_scale(sums["n"].sum(), sums["squares"])
+    counts = {
+        name: value * scale for name, value in sums.items() if name.split()[0] in ("n", "missing", "levels", "rows")
+    }
+    curves = {name: value.scaled(scale) for name, value in sums.items() if name.startswith("curve ")}
+    return {**sums, **counts, **curves}
 
 
 def _checkpoint_key(plan: EffectPlan, large: LargeRows, spec: EffectSpec) -> str:
@@ -216,7 +235,7 @@ def _checkpoint_key(plan: EffectPlan, large: LargeRows, spec: EffectSpec) -> str
         "subgroups": "; ".join(plan.partition.rules) if plan.partition else "none",
         "model": digest_of(predictions),
         "output": str(plan.predictor.outputs.wanted),
-        "weights": str(large.weight),
+        "weights": f"{large.weight}{' (frequencies)' if large.frequencies else ''}",
         "data": f"{large.data.description}, {large.data.n_rows} rows",
         "files": large.data.stamp,
         "sampled rows": fingerprint(read_table(rows, lenient=True)),

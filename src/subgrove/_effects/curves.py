@@ -17,6 +17,7 @@ import numpy as np
 
 from subgrove._core.kinds import Floats, Rows
 from subgrove._core.moments import Moments, interval_ends
+from subgrove._core.weights import square_weights
 from subgrove._effects.grid import GridAxis, GridSpec, axis_of, edges_of, has_levels, positions_of
 from subgrove._effects.predict import GridBlock, PredictionRequest
 from subgrove._effects.subgroup_rows import BOX, SubgroupRows, box_statistics
@@ -241,7 +242,7 @@ def _two_pass_moments(values: Floats, weights: Floats | None) -> Floats:
     with np.errstate(over="ignore"):
         squares *= squares
     if weights is not None:
-        squares *= weights
+        squares *= square_weights(weights)
     return np.stack([np.full(mean.shape, n), mean, squares.sum(axis=2)], axis=1)
 
 

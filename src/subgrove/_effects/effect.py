@@ -81,8 +81,8 @@ def effect(
         classes or outputs.
     response_method : {"predict", "predict_proba", "decision_function"}, optional
         Method of the model; by default "predict_proba" for classifiers that have it, otherwise "predict".
-    sample_weight : 1-d array, optional
-        Sample weights; rows with weight 0 are excluded. For large data, the name of a column.
+    sample_weight : 1-d array or FrequencyWeights, optional
+        Relative weights, or frequencies of rows; rows with weight 0 are excluded. For large data, the name of a column.
     n_jobs : int, optional
         Number of parallel jobs, as in joblib. Results do not depend on it.
 

@@ -14,9 +14,9 @@ from subgrove._core.html_views import HtmlView
 from subgrove._core.kinds import Floats, Rows
 from subgrove._core.text import TOGETHER, quote
 from subgrove._core.validate import reject_another_index
+from subgrove._core.weights import read_weights
 from subgrove._data.from_containers import names_and_rows
 from subgrove._data.replace_columns import Frames
-from subgrove._data.table import read_weights
 from subgrove._data.to_containers import Backend, as_count, backend_of, make_table
 from subgrove._effects.predict import (
     GridBlock,

@@ -10,9 +10,9 @@ import numpy as np
 
 from subgrove._core.text import quote
 from subgrove._core.validate import reject_another_index, whole_number
+from subgrove._core.weights import read_weights
 from subgrove._data.columns import ColumnInfo
 from subgrove._data.from_containers import names_and_rows, untyped_columns
-from subgrove._data.table import read_weights
 from subgrove._data.to_containers import Backend
 from subgrove._effects.ale import AccumulatedEffects
 from subgrove._effects.curves import (

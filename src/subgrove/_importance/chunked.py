@@ -16,6 +16,7 @@ import numpy as np
 
 from subgrove._core.execution import Keys, working_memory
 from subgrove._core.validate import whole_number
+from subgrove._core.weights import FrequencyWeights, unwrapped
 from subgrove._data.replace_columns import Frames
 from subgrove._data.table import read_table
 from subgrove._importance.recompute import reporting_subgroups
@@ -122,9 +123,10 @@ def column_roles(data: ChunkedData, spec: ImportanceSpec, row_key: str | None) -
     if spec.y is None:
         raise ParameterError(f"y must be the name of a column of {data.description}, the target; got None.")
     target = check_column_name(spec.y, data, "y", "the target")
-    weights = check_column_name(spec.sample_weight, data, "weights", "the weight of each row")
+    weights = check_column_name(unwrapped(spec.sample_weight), data, "weights", "the weight of each row")
     assert target is not None
-    return ColumnRoles(tuple(model_columns(data, spec.model, (), (target, weights, row_key))), target, weights, row_key)
+    columns = tuple(model_columns(data, spec.model, (), (target, weights, row_key)))
+    return ColumnRoles(columns, target, weights, isinstance(spec.sample_weight, FrequencyWeights), row_key)
 
 
 @dataclass(frozen=True)

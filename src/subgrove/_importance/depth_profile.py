@@ -57,11 +57,11 @@ class DepthProfile(HtmlView):
     >>> profile = sg.DepthProfile.compute(train.X, features="temp", model=model, test=test, random_state=1)
     >>> profile.table[["depth", "score", "selected", "estimate", "conf_low", "conf_high"]].round(2)
        depth  score  selected    estimate    conf_low   conf_high
-    0      0   5.04     False  2004730.43  1656910.96  2371137.92
-    1      1   3.55     False  1230976.55   898445.78  1585743.72
-    2      2   2.85     False   780945.93   499142.77  1101499.61
-    3      3   2.64      True   738662.91   485888.53  1022001.08
-    4      4   2.65     False   666762.79   399753.82   960452.02
+    0      0   5.04     False  2004730.43  1656712.48  2371137.92
+    1      1   3.55     False  1230976.55   897262.12  1585743.72
+    2      2   2.85     False   780945.93   495592.89  1101499.61
+    3      3   2.64      True   738662.91   482712.72  1022001.08
+    4      4   2.65     False   666762.79   397289.30   960452.02
     >>> print(profile.reasons[0])
     temp: depth 3 of at most 6 (5 subgroups) has the best CRPS in held-out rows, 2.64; one subgroup has 5.045.
     """

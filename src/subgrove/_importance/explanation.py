@@ -109,6 +109,8 @@ def _cost(result: ImportanceData, score: FeatureResult, at: int, line: dict[str,
     text = f"{start} {verb} the {_loss(result, at)} by {number(abs(estimate))}{change}"
     if np.isnan(line["std_error"]):
         return f"{text}; there is no interval."
+    if line.get("reliable"):
+        return f"{text}, without a reliable interval: {line['reliable']}."
     interval = f"{number(line['conf_low'])} to {number(line['conf_high'])}"
     return f"{text} ({100 * result.level:.4g} % interval {interval}; noise: {line['noise']})."
 
@@ -131,7 +133,7 @@ def _conclusion(result: ImportanceData, score: FeatureResult, at: int, line: dic
         "uncertain": f"Not significantly different from 0 ({p}): whether the model needs {name} is not shown.",
         "unreliable": f"No conclusion on {name}: its resampled rows are not realistic.",
         "none": f"{name} makes no difference here: no prediction changes the {loss}.",
-        "unknown": f"No conclusion on {name}: {line.get('reliable') or 'its interval is not known'}.",
+        "unknown": f"No conclusion on {name}, since its interval is not reliable.",
     }[finding]
 
 

@@ -101,8 +101,9 @@ def importance(
         Number of resamples of each feature. Repeats of "subgroups" and "marginal" use each donor once for a row before
         any is used again. Where a subgroup has at most `n_repeats` other values, each is predicted once and weighted by
         its probability, which is exact. `AdaptiveRepeats` adds repeats until their Monte-Carlo error is small.
-    sample_weight : array or str, optional
-        Weight of each row; weight 2 is the same as two equal rows. For `LargeData` the name of a column.
+    sample_weight : array, str or FrequencyWeights, optional
+        Relative weight of each row, as of a survey; their scale does not matter. `FrequencyWeights` are numbers of
+        equal rows. For `LargeData` the name of a column.
     response_method : str, optional
         Method of the model to call ("predict", "predict_proba", "decision_function"), where the loss does not imply it.
     check_fidelity : bool, default True

@@ -30,6 +30,7 @@ from subgrove._scoring.estimate_variance import (
     interval_multipliers,
     mean_variance,
     monte_carlo_variance,
+    one_sided_p_value,
     overall_variance,
     subgroup_variance,
 )
@@ -140,16 +141,15 @@ def interval_columns(
 ) -> dict[str, Floats]:
     """Return the columns that go with an estimate; the p-value is one-sided, of the null "importance is at most 0".
 
-    `df` are the degrees of freedom of the standard error; `correction` widens the interval for skewed rows.
+    `df` are the degrees of freedom of the standard error; `correction` widens the interval for skewed rows. The p-value
+    is below (1 - level) / 2 where the interval lies above 0.
     """
-    # Student's t from scipy.special: scipy.stats takes a second to import and a millisecond a call.
-    from scipy.special import stdtr
-
     with np.errstate(divide="ignore", invalid="ignore"):
         statistic = np.where(std_error > 0, estimate / std_error, np.where(estimate == 0, 0.0, np.inf * estimate))
     statistic = np.where(np.isnan(std_error), np.nan, statistic)
     # If no row changed at all there is nothing to test, and no evidence of an importance.
-    p_value = np.where((std_error == 0) & (estimate == 0), 1.0, stdtr(np.maximum(df, 1), -statistic))
+    p_value = one_sided_p_value(statistic, std_error, df, correction)
+    p_value = np.where((std_error == 0) & (estimate == 0), 1.0, p_value)
     below, above = interval_multipliers(std_error, df, level, correction)
     return {
         "estimate": estimate,

@@ -17,7 +17,7 @@ from subgrove._data.table import fingerprint, read_table
 from subgrove._data.to_containers import copied, without_columns
 from subgrove._importance.importance import make_result
 from subgrove._importance.result import ImportanceResult
-from subgrove._importance.spec import read_counts, read_pair, reject_weighted_scores
+from subgrove._importance.spec import read_pair, read_row_weights, reject_weighted_scores
 from subgrove._models.predictor import default_loss, gives_probabilities, read_model, read_target, response_for
 from subgrove._scoring.feature_result import FeatureResult
 from subgrove._scoring.row_losses import ALL, RowLosses, describe_baseline_row, weighted_mean
@@ -65,8 +65,8 @@ def loco(
     refit : callable, optional
         Takes training table and target and returns a fitted model. By default an unfitted copy of `model` is fitted; a
         model that names its columns (a pipeline with a ColumnTransformer, say) needs this argument.
-    sample_weight : array, optional
-        Weights of the test rows.
+    sample_weight : array or FrequencyWeights, optional
+        Relative weights of the test rows, or their frequencies.
     response_method : str, optional
         Method of the model to call, where the loss does not determine it.
     n_jobs : int, optional
@@ -100,7 +100,7 @@ def loco(
     groups = parse_features(features, table.names)
     if len(table.names) == max(len(feature) for feature in groups):
         raise ParameterError("Leaving out these features leaves no column to fit a model on. Name fewer of them.")
-    weights = read_counts(sample_weight, table.n_rows)
+    weights = read_row_weights(sample_weight, table.n_rows)
     target = read_target(y, table.n_rows, predictor.classes, losses, probabilities=gives_probabilities(needed))
     predictions = predictor.predict(copied(X), table.n_rows, describe_baseline_row)
     scoring = RowLosses(losses, target, gives_probabilities(needed)).settled(predictions)

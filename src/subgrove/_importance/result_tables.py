@@ -60,7 +60,8 @@ class ImportanceTables(ImportanceData):
     def row_weights(self) -> Any:
         """One row for each row of the user's table, one column for each feature: the weight of the row in `overall`.
 
-        1 for every row, unless `sample_weight` was passed or the result is calibrated.
+        1 for every row, unless `sample_weight` was passed or the result is calibrated. Relative weights sum to Kish's
+        effective number of rows.
         """
         columns = {}
         for score in with_rows(self.scores, "row_weights"):

@@ -17,15 +17,16 @@ import numpy as np
 from subgrove._core.execution import effective_jobs, read_seed
 from subgrove._core.kinds import Floats, Rows
 from subgrove._core.validate import reject_another_index, whole_number
+from subgrove._core.weights import read_weights
 from subgrove._data.columns import parse_features
 from subgrove._data.replace_columns import Frames
-from subgrove._data.table import Table, fingerprint, read_once, read_table, read_weights
+from subgrove._data.table import Table, fingerprint, read_once, read_table
 from subgrove._models.predictor import Target, as_model, default_loss, read_target
 from subgrove._scoring.adaptive_repeats import AdaptiveRepeats
 from subgrove._scoring.feature_result import FeatureResult
 from subgrove._scoring.row_losses import RowLosses
 from subgrove._version import __version__
-from subgrove.exceptions import ParameterError, SameRowsWarning, SingletonSubgroupWarning, SubgroveWarning
+from subgrove.exceptions import ParameterError, SameRowsWarning, SingletonSubgroupWarning
 from subgrove.losses import Loss
 from subgrove.losses.named import get_all
 from subgrove.samplers.base import Feature, FittedSampler, title
@@ -146,7 +147,7 @@ def read_rows(
     features = spec.parse_features(table.names)
     reject_another_index(X, y=y, sample_weight=sample_weight)
     target = read_target(y, table.n_rows, classes, spec.losses, probabilities=probabilities)
-    weights = read_counts(sample_weight, table.n_rows, level=5)
+    weights = read_row_weights(sample_weight, table.n_rows)
     rows, numbers = X, None
     if weights is not None and not (weights > 0).all():
         numbers = np.flatnonzero(weights > 0)
@@ -251,19 +252,10 @@ def warn_of_singletons(scores: Sequence[FeatureResult], level: int = 3) -> None:
         )
 
 
-def read_counts(sample_weight: Any, n_rows: int, level: int = 3) -> Floats | None:
-    """Return the weights, which are frequencies of rows; None if all are 1."""
+def read_row_weights(sample_weight: Any, n_rows: int) -> Floats | None:
+    """Return the weights; None if all are 1."""
     weights = read_weights(sample_weight, n_rows)
-    if weights is None or (weights == 1).all():
-        return None
-    if weights.sum() <= 2 < n_rows:
-        warnings.warn(
-            f"weights sum to {weights.sum():.3g} and are taken as numbers of rows, so standard errors are not "
-            f"known. Multiply them, for example so that they sum to {n_rows}, the number of rows.",
-            SubgroveWarning,
-            stacklevel=level,
-        )
-    return weights
+    return None if weights is None or (weights == 1).all() else weights
 
 
 def reject_weighted_scores(losses: RowLosses, weights: Floats | None) -> None:

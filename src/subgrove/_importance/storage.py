@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from subgrove._core.files import write_text
 from subgrove._core.moments import Moments
+from subgrove._core.weights import RelativeWeights
 from subgrove._data.columns import NamedGroup
 from subgrove._scoring.feature_result import Calibration, FeatureResult
 from subgrove._scoring.fidelity_check import FidelityCheck
@@ -56,7 +57,8 @@ def _packed(value: Any) -> Any:
         plain = np.ascontiguousarray(value)
         little = plain.astype(plain.dtype.newbyteorder("<"), copy=False)
         text = base64.b64encode(little.tobytes()).decode("ascii")
-        return {"dtype": little.dtype.str, "shape": list(plain.shape), "base64": text}
+        relative = isinstance(value, RelativeWeights)
+        return {"dtype": little.dtype.str, "shape": list(plain.shape), "base64": text, "relative": relative}
     if isinstance(value, NamedGroup):
         return {"name": value.name, "members": list(value)}
     if hasattr(value, "nlevels"):
@@ -84,7 +86,8 @@ def _unpacked(value: Any) -> Any:
     if "base64" in value:
         raw = base64.b64decode(value["base64"], validate=True)
         array: npt.NDArray[Any] = np.frombuffer(raw, dtype=np.dtype(value["dtype"])).reshape(value["shape"])
-        return array.astype(array.dtype.newbyteorder("="))
+        array = array.astype(array.dtype.newbyteorder("="))
+        return array.view(RelativeWeights) if value.get("relative") else array
     if "members" in value:
         return NamedGroup(value["name"], value["members"])
     if "labels" in value:

@@ -29,6 +29,7 @@ from subgrove._scoring.estimate_variance import (
     monte_carlo_variance,
     overall_skewness,
     overall_variance,
+    reliability,
     subgroup_skewness,
 )
 from subgrove._scoring.feature_result import FeatureResult, with_rows
@@ -156,6 +157,7 @@ def overall_line(result: ImportanceData, score: FeatureResult, at: int) -> dict[
         "feature": score.title,
         "n": as_count(float(score.sizes.sum())),
         **{name: float(value) for name, value in columns.items()},
+        "reliable": "" if correction is None else reliability(score, at, result.weights, float(correction.df)),
         "mc_error": float(np.sqrt(components[MONTE_CARLO][0])),
         "noise": "none" if over_rows and not per_row else label(result.covered, calibrated=_is_calibrated(score)),
         **({} if check is None else {"auc": check.auc, "mmd": check.mmd, "fidelity": check.verdict}),
@@ -176,6 +178,7 @@ def subgroup_lines(result: ImportanceData, score: FeatureResult, at: int) -> lis
             **subgroup_columns(score, k),
             "n": as_count(score.sizes[k]),
             **{name: float(values[k]) for name, values in columns.items()},
+            "reliable": "" if correction is None else reliability(score, at, result.weights, correction.df[k], k),
             "mc_error": float(np.sqrt(score.mc_variance[at, k])),
             "noise": label(result.covered, calibrated=_is_calibrated(score)),
             **({} if check is None else {"fidelity": check.verdict}),
@@ -227,7 +230,8 @@ def result_text(result: ImportanceData) -> str:
     for score in sorted(result.scores, key=lambda score: -score.overall[0].mean())[:_MAX_SHOWN]:
         line = overall_line(result, score, 0)
         mark = f"  {MARK}" if is_unrealistic(score) else ""
-        lines.append(f"  {score.title:<{width}}  {line['estimate']:>12.6g}  +- {line['std_error']:.3g}{mark}")
+        error = f"({line['reliable']})" if line["reliable"] else f"+- {line['std_error']:.3g}"
+        lines.append(f"  {score.title:<{width}}  {line['estimate']:>12.6g}  {error}{mark}")
     if len(result.scores) > _MAX_SHOWN:
         lines.append(f"  ... and {len(result.scores) - _MAX_SHOWN} more")
     if any(map(is_unrealistic, result.scores)):

@@ -106,7 +106,7 @@ class TensorArrays:
     def __init__(self, n_rows: int, weights: Floats | None, matrix: DeviceMatrix) -> None:
         self.n_rows, self.host_weights, self.matrix, self.send = n_rows, weights, matrix, matrix.send
         self.xp = self.send.torch
-        self.weights = None if weights is None else self.send(np.append(weights, 0.0))
+        self.weights = None if weights is None else self.send(np.append(np.asarray(weights), 0.0))
 
     def zeros(self, *shape: int) -> Tensor:
         """Return zeros in float64."""

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._core.text import quote
+from subgrove._core.weights import FrequencyWeights
 from subgrove._data.from_containers import names_and_rows, untyped_columns
 from subgrove._data.replace_columns import CyclicShift, Donors
 from subgrove.exceptions import ColumnError, InputError, ParameterError
@@ -237,4 +238,6 @@ def _by_columns(tensor: Any) -> npt.NDArray[np.float64]:
 
 def on_host(values: Any) -> Any:
     """A tensor as an array; anything else as it is."""
+    if isinstance(values, FrequencyWeights):
+        return FrequencyWeights(on_host(values.counts))
     return values.detach().cpu().numpy() if is_tensor(values) else values

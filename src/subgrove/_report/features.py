@@ -119,7 +119,9 @@ class ReportResults:
 
 
 def estimate_of(line: Mapping[str, Any], finding: Finding) -> Estimate:
-    """Return the estimate in a row of a table; None for unknown numbers."""
+    """Return the estimate in a row of a table; None for unknown numbers and for intervals that do not hold."""
+    if line.get("reliable"):
+        line = {**line, "conf_low": np.nan, "conf_high": np.nan, "p_value": np.nan}
     known = {name: _known(line[name]) for name in ("std_error", "conf_low", "conf_high", "p_value", "mc_error")}
     return Estimate(estimate=float(line["estimate"]), **known, noise=str(line["noise"]), finding=finding)
 

@@ -89,7 +89,7 @@ def subgroup_sentence(name: str, rule: str, n: int, one: Estimate | None, level:
         "uncertain": f"the importance of {name} is uncertain: {interval}, {rows}",
         "none": f"{name} is not used: no loss changes in {rows}",
         "unreliable": f"the estimate is {interval}, {rows}, but resampled rows fail the fidelity check",
-        "unknown": f"the importance of {name} is {interval} in {rows}, too few for an interval",
+        "unknown": f"the importance of {name} is {interval} in {rows}, without a reliable interval",
     }[one.finding]
     few = "; a small subgroup, so the interval is rough" if 1 < n < SMALL_SUBGROUP else ""
     return tidy(f"{where}, {finding}{few}.")

@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._core.kinds import Floats, Rows
+from subgrove._core.weights import RelativeWeights, own_weights
 from subgrove._data.replace_columns import Column, CyclicShift, Donors
 from subgrove._scoring.feature_result import (
     FeatureResult,
@@ -93,7 +94,8 @@ class NumpyArrays:
     xp: Any = np
 
     def __init__(self, n_rows: int, weights: Floats | None, sums: Any = GroupSums) -> None:
-        self.n_rows, self.weights, self.host_weights, self.sums = n_rows, weights, weights, sums
+        self.n_rows, self.host_weights, self.sums = n_rows, weights, sums
+        self.weights = None if weights is None else np.asarray(weights)
 
     def zeros(self, *shape: int) -> Floats:
         """Return zeros in float64."""
@@ -183,6 +185,7 @@ class LossAccumulator:
     def __init__(self, arrays: Any, resampled: ResampledFeature, n_losses: int, n_repeats: int) -> None:
         self.arrays, self.resampled = arrays, resampled
         self.n_losses, self.n_repeats = n_losses, n_repeats
+        self.relative = isinstance(arrays.host_weights, RelativeWeights)  # squares have squared weights
         groups, n = len(resampled.groups), arrays.n_rows
         code = resampled.groups.code.astype(np.intp)
         sizes = np.bincount(code, weights=arrays.host_weights, minlength=groups)
@@ -245,7 +248,7 @@ class LossAccumulator:
             self.total += increase[:, : self.arrays.n_rows]
         else:
             self.total[:, self.arrays.index(rows)] += increase
-        self.squares += self._group_sums(weighted * increase, rows)
+        self.squares += self._group_sums(weighted * (weighted if self.relative else increase), rows)
 
     def _add_shifted(self, shift: CyclicShift, repeat: int, increase: Any) -> None:
         """Add increases with donors by cyclic shifts: in their order each subgroup is one segment."""
@@ -269,7 +272,8 @@ class LossAccumulator:
         weighted = weighted[:, :n]
         self.received += self.arrays.scatter(index, weighted, n)
         if self.arrays.weights is not None:
-            squares = weighted**2 / self.arrays.take(self.arrays.weights, index)
+            given = 1.0 if self.relative else self.arrays.take(self.arrays.weights, index)
+            squares = weighted**2 / given
             self.donor_squares += self.arrays.squares_by_group(self.by_group, squares, rows)
 
     def row_means(self) -> RowMeans:
@@ -280,6 +284,7 @@ class LossAccumulator:
         received = None if self.received is None else self._received_means()
         weights = self.arrays.weights
         counts = None if weights is None else weights[: self.arrays.n_rows]
+        counts = counts**2 if counts is not None and self.relative else counts
         if exact is not None:
             sampled = self.arrays.array((~exact.rows).astype(np.float64))
             counts = sampled if counts is None else counts * sampled
@@ -308,7 +313,7 @@ class LossAccumulator:
         exact = self.resampled.exact
         if exact is not None and exact.cell is not None:
             weights = arrays.host_weights
-            own = 1.0 if weights is None else np.minimum(weights[exact.rows], 1.0)
+            own = 1.0 if weights is None else own_weights(weights[exact.rows])
             others = np.maximum(self.sizes[self.host_code[exact.rows]] - own, np.finfo(np.float64).tiny)
             cells = arrays.take(self.cell_sums, arrays.index(exact.cell[exact.rows]))
             received[:, arrays.index(np.flatnonzero(exact.rows))] = cells / arrays.array(others)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from subgrove._core.kinds import Floats, Rows
 from subgrove._core.moments import Moments
+from subgrove._core.weights import kish_scale
 from subgrove._scale.engines import ChunkArrays
 from subgrove._scoring.accumulate import LossAccumulator
 from subgrove._scoring.feature_result import FeatureResult, result_from_sums
@@ -63,7 +64,8 @@ class RunningAccumulator(LossAccumulator):
             self._add_exact_to_repeats(means, np.flatnonzero(self.resampled.exact.rows))
         spread = np.zeros((self.n_losses, len(self.sizes)))
         if self.deviations is not None:
-            spread += self._group_sums(self._weighted(self.deviations, self.rows), self.rows)
+            weighted = self._weighted(self.deviations, self.rows)
+            spread += self._group_sums(self._weighted(weighted, self.rows) if self.relative else weighted, self.rows)
         return means, spread
 
 
@@ -75,6 +77,8 @@ class FeatureSums:
     ----------
     moments : Moments (L, K)
         Of the mean increases of rows, by subgroup.
+    squared : Moments (L, K) or None
+        The same with squared weights, if weights are relative.
     sums : float array (L, M, K)
         Of increases, by repeat and subgroup.
     spread : float array (L, K)
@@ -90,6 +94,7 @@ class FeatureSums:
     spread: Floats
     n_sampled: Floats
     n_exact: Any
+    squared: Moments | None = None
 
     @classmethod
     def of(cls, accumulator: RunningAccumulator) -> FeatureSums:
@@ -99,22 +104,41 @@ class FeatureSums:
         code = resampled.groups.code
         sampled = code if resampled.sampled is None else code[resampled.sampled]
         n_sampled = np.zeros(groups) + np.bincount(sampled, minlength=groups)
-        moments = Moments.of(means, code, groups, accumulator.arrays.weights)
-        return cls(moments, accumulator.sums, spread, n_sampled, len(code) - len(sampled))
+        weights = accumulator.arrays.weights
+        moments = Moments.of(means, code, groups, weights)
+        squared = Moments.of(means, code, groups, weights**2) if accumulator.relative else None
+        return cls(moments, accumulator.sums, spread, n_sampled, len(code) - len(sampled), squared)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the sums as plain arrays."""
-        return {"moments": self.moments.array, **{name: np.asarray(getattr(self, name)) for name in _ADDED}}
+        squared = {} if self.squared is None else {"squared": self.squared.array}
+        added = {name: np.asarray(getattr(self, name)) for name in _ADDED}
+        return {"moments": self.moments.array, **added, **squared}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> FeatureSums:
         """Undo `arrays`."""
-        return cls(Moments.from_array(arrays["moments"]), **{name: arrays[name] for name in _ADDED})
+        squared = Moments.from_array(arrays["squared"]) if "squared" in arrays else None
+        return cls(Moments.from_array(arrays["moments"]), **{name: arrays[name] for name in _ADDED}, squared=squared)
 
     def merged(self, other: FeatureSums) -> FeatureSums:
         """Return the sums over the rows of both."""
         added = {name: getattr(self, name) + getattr(other, name) for name in _ADDED}
-        return FeatureSums(self.moments.merged(other.moments), **added)
+        squared = None if self.squared is None or other.squared is None else self.squared.merged(other.squared)
+        return FeatureSums(self.moments.merged(other.moments), **added, squared=squared)
+
+    def with_scale(self) -> FeatureSums:
+        """Return the sums with relative weights on the scale of Kish's effective number of rows."""
+        if self.squared is None:
+            return self
+        scale = kish_scale(self.moments.n[0].sum(), self.squared.n[0].sum())
+        return replace(
+            self,
+            moments=self.moments.scaled(scale),
+            squared=self.squared.scaled(scale**2),
+            sums=self.sums * scale,
+            spread=self.spread * scale**2,
+        )
 
 
 _ADDED = ("sums", "spread", "n_sampled", "n_exact")
@@ -172,6 +196,7 @@ class ChunkSums:
         """Return the result of a feature; `resampled` has its subgroups."""
         sums = self.features[number]
         assert sums is not None
+        sums = sums.with_scale()
         return result_from_sums(
             feature,
             resampled,
@@ -181,6 +206,7 @@ class ChunkSums:
             sums.n_sampled,
             independent=True,
             moments=sums.moments,
+            squared=sums.squared,
             n_rows=self.n_rows,
             n_exact=int(sums.n_exact),
             singletons=(),

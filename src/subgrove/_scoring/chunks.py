@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from subgrove._core.execution import KeyedStreams, Keys
 from subgrove._core.kinds import Floats
+from subgrove._core.weights import RelativeWeights
 from subgrove._data.replace_columns import Frames, Rows
 from subgrove._data.table import Table
 from subgrove._data.to_containers import container_of
@@ -140,6 +141,7 @@ class ColumnRoles:
     model: tuple[str, ...]
     target: str
     weights: str | None = None
+    frequencies: bool = False
     row_key: str | None = None
 
     @property
@@ -203,7 +205,7 @@ class ChunkWork:
     def _sums(self, chunk: Chunk) -> ChunkArrays:
         table = chunk.read(self.columns.read)
         keys = row_keys(chunk, table, self.columns.row_key)
-        weights = None if self.columns.weights is None else _weights(table, self.columns.weights)
+        weights = None if self.columns.weights is None else _weights(table, self.columns)
         y = raw_column(table, self.columns.target)
         rows, n_left_out = evaluated_rows(keys, self.left_out, weights)
         total = ChunkSums(len(self.samplers), len(self.losses))
@@ -296,7 +298,8 @@ def _about(chunk: Chunk, numbers: Rows, what: str, row: int | None = None) -> st
     return f"{chunk.name}, {what}{at}"
 
 
-def _weights(table: Any, name: str) -> Floats:
+def _weights(table: Any, columns: ColumnRoles) -> Floats:
+    name = str(columns.weights)
     raw = raw_column(table, name)
     try:
         values = raw.astype(np.float64)
@@ -305,4 +308,8 @@ def _weights(table: Any, name: str) -> Floats:
     if not np.isfinite(values).all() or (values < 0).any():
         at = int(np.flatnonzero(~np.isfinite(values) | (values < 0))[0])
         raise InputError(f"weights names {name!r}; weights must be finite and >= 0, and one is {values[at]}.")
+    if not columns.frequencies:
+        return values.view(RelativeWeights)
+    if (values % 1).any():
+        raise InputError(f"weights names {name!r}; FrequencyWeights must be whole numbers.")
     return values

@@ -158,10 +158,22 @@ def _result(drawn: DrawnFeature, sums: dict[str, Floats], weights: Floats | None
         spread *= np.where(sizes > 2, (sizes - 1) / np.maximum(sizes - 2, 1.0), 1.0) ** 2
     sampled = groups.code if resampled.exact is None else groups.code[~resampled.exact.rows]
     n_sampled = np.bincount(sampled, minlength=len(groups))
-    moments = sums["moments"]
+    moments, squared = _moments(sizes, sums["moments"]), None
+    if weights is not None and "squared" in sums:
+        squared = _moments(_squared_sizes(groups.code, weights, len(groups)), sums["squared"])
+    more: dict[str, Any] = {"moments": moments, "squared": squared}
+    return result_from_sums(drawn.feature, resampled, moments.n[0], sums["sums"], spread, n_sampled, **more)
+
+
+def _moments(sizes: Floats, moments: Floats) -> Moments:
+    """Return what `central_moments` computed on the device."""
     n = np.broadcast_to(sizes, moments[:, 0].shape).copy()
-    moments_by_group = Moments(n, *(moments[:, at] for at in range(4)))
-    return result_from_sums(drawn.feature, resampled, n[0], sums["sums"], spread, n_sampled, moments=moments_by_group)
+    return Moments(n, *(moments[:, at] for at in range(4)))
+
+
+def _squared_sizes(code: Any, weights: Floats, n_groups: int) -> Floats:
+    """Return the sum of the squared weights of each subgroup."""
+    return np.bincount(code, weights=np.asarray(weights) ** 2, minlength=n_groups).astype(np.float64)
 
 
 class PendingSums:
@@ -354,6 +366,10 @@ def _tensors(accumulator: LossAccumulator) -> dict[str, Tensor]:
     influence = accumulator.influence(means)
     weights = None if arrays.weights is None else arrays.weights[: arrays.n_rows]
     sizes = arrays.array(accumulator.sizes)
+    squared: dict[str, Any] = {}
+    if weights is not None and accumulator.relative:
+        sizes_2 = arrays.array(_squared_sizes(accumulator.host_code, arrays.host_weights, len(accumulator.sizes)))
+        squared["squared"] = central_moments(influence, accumulator.by_group, accumulator.code, sizes_2, weights**2)
     in_group = accumulator.donors_in_group
     in_group = torch.ones((), device=arrays.send.device) if in_group is None else in_group
     return {
@@ -361,6 +377,7 @@ def _tensors(accumulator: LossAccumulator) -> dict[str, Tensor]:
         "squares": accumulator.squares,
         "squared_means": torch.stack(means.squares),
         "moments": central_moments(influence, accumulator.by_group, accumulator.code, sizes, weights),
+        **squared,
         "donors_in_group": in_group.to(torch.float64),
     }
 

@@ -5,11 +5,12 @@ roles, and the estimate is a U-statistic: its variance is that of the sum of a r
 of rows. A sum over few repeats also varies because of the Monte Carlo draws; that part is known from the repeats and is
 subtracted, for the Monte Carlo error is reported separately.
 
-Intervals are corrected for skewness. Increases of a squared error are skewed to the right: most rows add little, a few
-add much. Student's interval is then too short above, because a sample without such rows has a small mean and a small
-standard error at once. Its bounds are moved outwards, never inwards, by two known terms: the first of Cornish and
-Fisher, (2 t^2 + 1) / 6 times the skewness of the mean; and t has the degrees of freedom that the kurtosis of the rows
-leaves their variance, 2 n / (kurtosis - 1). For symmetric rows the interval is Student's.
+Intervals and p-values are corrected for skewness. Increases of a squared error are skewed to the right: most rows add
+little, a few add much. Student's interval is then too short above, because a sample without such rows has a small mean
+and a small standard error at once. For an irrelevant feature they are skewed to the left, and it is too short below.
+Bounds are moved outwards, never inwards, by two known terms: the first of Cornish and Fisher, (2 t^2 + 1) / 6 times the
+skewness of the mean; and t has the degrees of freedom that the kurtosis of the rows leaves their variance,
+2 n / (kurtosis - 1). The p-value belongs to the lower bound. For symmetric rows both are Student's.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import numpy as np
 
 from subgrove._core.kinds import Floats
 from subgrove._core.moments import Moments
+from subgrove._core.weights import RelativeWeights, square_weights
 from subgrove._scoring.feature_result import FeatureResult
 
 _MIN_SHARE = 0.1  # of a variance that is left when the Monte Carlo part is subtracted
@@ -31,7 +33,8 @@ def overall_variance(score: FeatureResult, weights: Floats | None) -> Floats:
     share = score.sizes / n
     excess = (score.excess * share).sum(axis=1)
     if score.moments is not None:
-        return _of_mean(spread_of_rows(score.moments.together())[:, 0], n, excess)
+        squared = None if score.squared is None else score.squared.together()
+        return _of_mean(spread_of_rows(score.moments.together(), squared)[:, 0], n, excess)
     variance = mean_variance(score.influence.astype(np.float64), weights, excess)
     return variance if score.calibration is None else variance + score.calibration.further_variance
 
@@ -39,7 +42,7 @@ def overall_variance(score: FeatureResult, weights: Floats | None) -> Floats:
 def subgroup_variance(score: FeatureResult, weights: Floats | None) -> Floats:
     """Return the variance of the estimates of each loss and subgroup: (losses, subgroups)."""
     if score.moments is not None:
-        return _of_mean(spread_of_rows(score.moments), np.maximum(score.sizes, 1.0), score.excess)
+        return _of_mean(spread_of_rows(score.moments, score.squared), np.maximum(score.sizes, 1.0), score.excess)
     if score.calibration is not None:
         return score.calibration.subgroup_variance
     variances = np.full((len(score.influence), len(score.rules)), np.nan)
@@ -82,7 +85,7 @@ def monte_carlo_variance(score: FeatureResult, at: int, *, per_row: bool) -> flo
 
 
 def mean_variance(values: Floats, weights: Floats | None, excess: Floats) -> Floats:
-    """Return the variance of the mean of each line; weights are frequencies of rows.
+    """Return the variance of the mean of each line; that of relative weights is the sandwich variance.
 
     Of two rows each is the other's donor: there is one number, and no variance to estimate.
     """
@@ -93,7 +96,7 @@ def mean_variance(values: Floats, weights: Floats | None, excess: Floats) -> Flo
         spread = values.var(axis=1, ddof=1)
     else:
         centred = values - (values @ weights / n)[:, None]
-        spread = (centred**2) @ weights / (n - 1)
+        spread = (centred**2) @ square_weights(weights) / (n - 1)
     return _of_mean(spread, n, excess)
 
 
@@ -102,10 +105,11 @@ def _of_mean(spread: Floats, n: float | Floats, excess: Floats) -> Floats:
     return np.asarray(np.maximum(spread - excess, _MIN_SHARE * spread) / n)
 
 
-def spread_of_rows(moments: Moments) -> Floats:
-    """Return the variance of rows; NaN for two rows or fewer."""
+def spread_of_rows(moments: Moments, squared: Moments | None = None) -> Floats:
+    """Return the variance of rows, about their mean with squared weights if there are any; NaN for two or fewer."""
+    m2 = moments.m2 if squared is None else squared.m2 + squared.n * (squared.mean - moments.mean) ** 2
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(moments.n > 2, moments.m2 / (moments.n - 1), np.nan)
+        return np.where(moments.n > 2, m2 / (moments.n - 1), np.nan)
 
 
 def skewness_of_rows(moments: Moments) -> SkewnessCorrection:
@@ -139,12 +143,53 @@ class SkewnessCorrection:
 
 
 def skewness_correction(values: Floats, weights: Floats | None) -> SkewnessCorrection:
-    """Return the correction for the mean of each line of values; weights are frequencies of rows."""
+    """Return the correction for the mean of each line of values."""
+    if isinstance(weights, RelativeWeights):
+        values, weights = _contributions(values, weights), None
     n = float(values.shape[1] if weights is None else weights.sum())
     share = np.full(values.shape[1], 1 / values.shape[1]) if weights is None else weights / n
     centred = values - (values @ share)[:, None]
     second, third, fourth = ((centred**power) @ share for power in (2, 3, 4))
     return correction_from_moments(n, second, third, fourth)
+
+
+def _contributions(values: Floats, weights: Floats) -> Floats:
+    """Return numbers whose plain mean varies as the mean of values with relative weights."""
+    share = np.asarray(weights) * (len(weights) / weights.sum())
+    return np.asarray(share * (values - (values @ share / len(share))[:, None]))
+
+
+_FEWEST_ROWS, _LARGE_L_KURTOSIS, _SMALL_DF = 50, 0.34, 50.0  # see docs/decisions/0023
+
+
+def reliability(score: FeatureResult, at: int, weights: Floats | None, df: float, k: int | None = None) -> str:
+    """Return why the interval of all rows, or of a subgroup, is unreliable; empty if it is not.
+
+    `df` are the degrees of freedom that the kurtosis leaves.
+    """
+    n = float(score.sizes.sum() if k is None else score.sizes[k])
+    if n < _FEWEST_ROWS:
+        return f"fewer than {_FEWEST_ROWS} rows"
+    inside = slice(None) if k is None else score.code == k
+    own = None if weights is None else weights[inside]
+    if df >= _SMALL_DF or (score.has_rows and l_kurtosis(score.influence[at][inside], own) < _LARGE_L_KURTOSIS - 2 / n):
+        return ""
+    return "few rows have most of the loss"
+
+
+def l_kurtosis(values: Floats, weights: Floats | None = None) -> float:
+    """Return the L-kurtosis (Hosking 1990), which large values change less than they change the kurtosis."""
+    values = values.astype(np.float64)
+    if isinstance(weights, RelativeWeights):
+        values = _contributions(values[None, :], weights)[0]
+    elif weights is not None:
+        values = np.repeat(values, weights.astype(np.intp))
+    n, x, b = len(values), np.sort(values), []
+    for r in range(4):  # probability-weighted moments
+        b.append(float(x.mean()))
+        x = x * (np.arange(n) - r) / (n - 1 - r)
+    scale = 2 * b[1] - b[0]
+    return (20 * b[3] - 30 * b[2] + 12 * b[1] - b[0]) / scale if scale > 0 else 0.0
 
 
 def correction_from_moments(n: float | Floats, second: Floats, third: Floats, fourth: Floats) -> SkewnessCorrection:
@@ -160,11 +205,36 @@ def interval_multipliers(
     """Return how many standard errors the interval extends below the estimate, and above."""
     from scipy.special import stdtrit
 
-    plain: Floats = np.asarray(stdtrit(np.maximum(df, 1), 0.5 + level / 2))
+    freedom, skewness = _freedom_and_skewness(std_error, df, correction)
+    t: Floats = np.asarray(stdtrit(freedom, 0.5 + level / 2))
+    shift = skewness * (2 * t**2 + 1) / 6
+    return t + np.maximum(-shift, 0.0), t + np.maximum(shift, 0.0)
+
+
+def one_sided_p_value(
+    statistic: Floats, std_error: Floats, df: Floats, correction: SkewnessCorrection | None
+) -> Floats:
+    """Return the p-value of the null "at most 0": half of the level at which the lower bound of the interval is 0.
+
+    The bound is 0 for the t that solves t - skewness (2 t^2 + 1) / 6 = statistic; skewness to the right is ignored, as
+    it is in the bound.
+    """
+    # Student's t from scipy.special: scipy.stats takes a second to import and a millisecond a call.
+    from scipy.special import stdtr
+
+    freedom, skewness = _freedom_and_skewness(std_error, df, correction)
+    half = np.maximum(-skewness, 0.0) / 6
+    away = np.where(np.isfinite(statistic), statistic - half, 0.0)
+    t = np.where(np.isfinite(statistic), 2 * away / (1 + np.sqrt(np.maximum(1 + 8 * half * away, 0.0))), statistic)
+    return np.asarray(stdtr(freedom, -t))
+
+
+def _freedom_and_skewness(
+    std_error: Floats, df: Floats, correction: SkewnessCorrection | None
+) -> tuple[Floats, Floats]:
+    """Return the degrees of freedom of t, and the skewness of the estimate."""
+    df = np.maximum(df, 1)
     if correction is None:
-        return plain, plain
-    wide = stdtrit(np.minimum(np.maximum(df, 1), correction.df), 0.5 + level / 2)
+        return df, np.zeros(np.shape(std_error))
     with np.errstate(divide="ignore", invalid="ignore"):
-        skewness = np.where(std_error > 0, correction.third / std_error**3, 0.0)
-    shift = skewness * (2 * wide**2 + 1) / 6
-    return np.maximum(plain, wide - shift), np.maximum(plain, wide + shift)
+        return np.minimum(df, correction.df), np.where(std_error > 0, correction.third / std_error**3, 0.0)

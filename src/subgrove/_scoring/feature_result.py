@@ -95,6 +95,8 @@ class FeatureResult:
         Whether resampled rows are realistic, if that was checked.
     moments : Moments (L, K) or None
         Moments of `influence`, if rows are not stored.
+    squared : Moments (L, K) or None
+        The same with squared weights, if weights are relative.
     independent : bool
         Whether rows are resampled independently, so that the Monte-Carlo variance is estimated from all rows.
     code : int array (n,)
@@ -130,6 +132,7 @@ class FeatureResult:
     singletons: tuple[int, ...] = ()
     fidelity_check: FidelityCheck | None = None
     moments: Moments | None = None
+    squared: Moments | None = None
     independent: bool = False
     code: npt.NDArray[np.unsignedinteger] = field(default_factory=lambda: np.empty(0, dtype=np.uint8))
     rows: Floats = field(default_factory=_no_rows)
@@ -163,6 +166,7 @@ class FeatureResult:
             rows=self.rows[own],
             influence=self.influence[own],
             moments=None if self.moments is None else self.moments[at : at + 1],
+            squared=None if self.squared is None else self.squared[at : at + 1],
             repeats=self.repeats[own],
             overall=self.overall[own],
             excess=self.excess[own],

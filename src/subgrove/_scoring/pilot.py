@@ -138,7 +138,7 @@ class PilotRows:
             "rows looked at": sha256(f"{rows} {exact_digest(self.losses.target.raw)}".encode()).hexdigest()[:16],
             "columns": ", ".join(columns.model),
             "y": columns.target,
-            "weights": columns.weights,
+            "weights": f"{columns.weights} (frequencies)" if columns.frequencies else columns.weights,
             "row_key": columns.row_key,
             "features": ", ".join(map(title, work.samplers)),
             "loss": ", ".join(loss.name for loss in work.losses),

@@ -11,8 +11,9 @@ from subgrove._core.execution import effective_jobs, one_blas_thread, parallel_m
 from subgrove._core.kinds import MAX_LEVELS
 from subgrove._core.text import TOGETHER
 from subgrove._core.validate import reject_another_index
+from subgrove._core.weights import read_weights
 from subgrove._data.columns import Members, allowed_columns, parse_features
-from subgrove._data.table import ColumnInfo, Floats, Kind, Table, fingerprint, read_table, read_weights
+from subgrove._data.table import ColumnInfo, Floats, Kind, Table, fingerprint, read_table
 from subgrove._subgroups.depth import AUTO_MAX_DEPTH
 from subgrove._subgroups.partition import Partition, TreeSettings, grow_on_shared_columns
 from subgrove._subgroups.subgroups import Subgroups
@@ -54,15 +55,15 @@ def find_subgroups(
         gives one. "auto" selects for each feature the smallest depth up to 6 whose held-out score is within one
         standard error of the best (`Partition.choice` gives the scores), at the cost of five more trees per feature.
     min_samples_leaf : int, default 30
-        Minimum number of rows (sum of weights) in a subgroup.
+        Minimum number of rows in a subgroup; with relative weights, of effective rows.
     alpha : float, default 0.05
         Significance level of the tests, after adjustment for the number of columns; not used by CART.
     given : str or list of str, optional
         Columns that rules may use; every column by default. A feature is never used in its own rules.
     kinds : mapping, optional
         Column name -> "numeric", "ordered" or "nominal", to override the kind that the dtype implies.
-    sample_weight : 1-d array, optional
-        Sample weights.
+    sample_weight : 1-d array or FrequencyWeights, optional
+        Relative weights, or frequencies of rows.
     n_jobs : int, optional
         Number of processes, as in joblib: -1 for all cores; None is one, unless `joblib.parallel_config` sets another
         number. The result does not depend on it.

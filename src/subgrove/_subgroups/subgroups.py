@@ -13,7 +13,8 @@ from subgrove._core.execution import RandomStateLike, effective_jobs, read_seed
 from subgrove._core.html_views import html_of
 from subgrove._core.text import count_of, lines_of
 from subgrove._core.validate import reject_another_index, whole_number
-from subgrove._data.table import ColumnInfo, fingerprint, read_like, read_weights
+from subgrove._core.weights import read_weights
+from subgrove._data.table import ColumnInfo, fingerprint, read_like
 from subgrove._subgroups.partition import Partition
 from subgrove._subgroups.stability import regrow_trees
 from subgrove._subgroups.stability_result import Stability

@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from subgrove._core.execution import IndependentStreams, KeyedStreams, Streams, cached
 from subgrove._core.kinds import Codes, Floats
+from subgrove._core.weights import own_weights
 from subgrove._data.replace_columns import CyclicShift, Donors, Rows
 
 _HEADS = (100, 1000)  # leading rows that usually contain all subgroups if these are few, or more
@@ -111,7 +112,8 @@ def weighted_donors(
 ) -> Iterator[Rows]:
     """Yield, for each repeat, donors of the same subgroup, drawn in proportion to sample weights.
 
-    A row of weight w stands for w equal rows, of which w - 1 can be its donor; with `fixed_points`, all w.
+    A row of frequency w stands for w equal rows, of which w - 1 can be its donor; one of relative weight is not its own
+    donor. With `fixed_points` it can be.
     """
     order = np.argsort(code, kind="stable")
     sizes = np.bincount(code, minlength=n_groups)
@@ -122,10 +124,10 @@ def weighted_donors(
         for start, size in zip(starts.tolist(), sizes.tolist(), strict=True):
             rows = order[start : start + size]
             total = float(weights[rows].sum())
-            own = np.zeros(size) if fixed_points else np.minimum(weights[rows], 1.0)
+            own = np.zeros(size) if fixed_points else own_weights(weights[rows])
             if size == 0 or (total - own <= 0).any():
                 continue
-            # Inverse of the cumulative weights, leaving out one unit of the row's own weight.
+            # Inverse of the cumulative weights, leaving out the row's own.
             ends = np.cumsum(weights[rows])
             point = u[rows] * (total - own)
             starts_of_rows = ends - weights[rows]

@@ -10,6 +10,7 @@ import numpy as np
 
 from subgrove._core.execution import Streams, cached
 from subgrove._core.kinds import Codes, Floats
+from subgrove._core.weights import own_weights
 from subgrove._data.replace_columns import Changes, Donors
 from subgrove._data.table import Table
 from subgrove.exceptions import ParameterError
@@ -185,9 +186,9 @@ def resample_within(
 
     sizes = np.bincount(groups.code, weights=weights, minlength=n_groups)
     population = np.maximum(sizes - (0 if fixed_points else 1), 0)
-    if weights is not None:  # draws are independent, except for a singleton of weight 1, which has no other draw
-        rows = np.bincount(groups.code, minlength=n_groups)
-        population = np.where((rows == 1) & (sizes <= 1), 0.0, np.inf)
+    if weights is not None:  # draws are independent, except for a singleton, which has no other draw
+        rows, own = (np.bincount(groups.code, each, n_groups) for each in (None, own_weights(weights)))
+        population = np.where((rows == 1) & (sizes <= own), 0.0, np.inf)
     return ResampledFeature(groups, draws, expectation, population)
 
 

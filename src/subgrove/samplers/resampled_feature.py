@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from subgrove._core.execution import Streams, cached
 from subgrove._core.kinds import Codes, Floats
+from subgrove._core.weights import own_weights
 from subgrove._data.columns import Members
 from subgrove._data.replace_columns import Changes, Donors, Rows
 from subgrove._data.table import Table
@@ -228,7 +229,7 @@ def exact_among(
     if cells is None:
         return None
     mass = np.bincount(cells.group, weights=cells.mass, minlength=n_groups)
-    own = np.ones(len(code)) if weights is None else np.minimum(weights, 1.0)
+    own = np.ones(len(code)) if weights is None else own_weights(weights)
 
     def terms() -> Iterator[ExpectationTerm]:
         for cell_of_group in _by_rank(cells, n_groups):

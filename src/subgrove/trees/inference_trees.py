@@ -16,7 +16,8 @@ import numpy as np
 
 from subgrove._core.kinds import Floats
 from subgrove._core.validate import ParamsMixin, public_names, reject_another_index, whole_number
-from subgrove._data.table import Kind, Table, TypedColumn, read_series, read_table, read_weights
+from subgrove._core.weights import read_weights
+from subgrove._data.table import Kind, Table, TypedColumn, read_series, read_table
 from subgrove.exceptions import InputError, LengthError
 from subgrove.trees.growth import StoppingRules, grow
 from subgrove.trees.nodes import Node
@@ -81,8 +82,8 @@ class SingleTargetTree(BaseTree):
             Candidate columns, without the feature; missing values are allowed.
         x : column or 1-d array
             Feature to find subgroups for. Rows with a missing value of it are left out.
-        sample_weight : 1-d array, optional
-            Sample weights; an integer weight is equivalent to repeating the row.
+        sample_weight : 1-d array or FrequencyWeights, optional
+            Relative weights, whose scale does not matter; a frequency is equivalent to repeating the row.
         kinds : mapping, optional
             Column name -> "numeric", "ordered" or "nominal", to override the kind that the dtype implies.
         x_kind : {"numeric", "ordered", "nominal"}, optional
@@ -265,8 +266,8 @@ class JointTree(BaseTree):
             Candidate columns, without the features; missing values are allowed.
         xs : pandas or polars frame, pyarrow table or 2-d array
             Features to find subgroups for. Rows with a missing value of any of them are left out.
-        sample_weight : 1-d array, optional
-            Sample weights; an integer weight is equivalent to repeating the row.
+        sample_weight : 1-d array or FrequencyWeights, optional
+            Relative weights, whose scale does not matter; a frequency is equivalent to repeating the row.
         kinds, xs_kinds : mapping, optional
             Name of a column of X, or of xs -> "numeric", "ordered" or "nominal", to override the kind that the dtype
             implies.

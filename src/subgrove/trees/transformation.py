@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._core.validate import ParamsMixin, public_names, whole_number
-from subgrove._data.table import Floats, read_series, read_weights
+from subgrove._core.weights import read_weights
+from subgrove._data.table import Floats, read_series
 from subgrove.exceptions import InputError, ParameterError
 from subgrove.trees.likelihood import Density, Interval, basis
 from subgrove.trees.newton import maximise
