@@ -259,7 +259,7 @@ class OrderedLevels:
 
     def predict(self, table: Table) -> Floats:
         """Return the probability of each level in each row."""
-        predicted = _probabilities(self.cuts, self.slope, self.location.predict(table), _LINKS[self.link]())
+        predicted = _probabilities(self.cuts, self.slope, self.location.predict(table), _link(self.link))
         return np.asarray((1 - _FLAT) * predicted + _FLAT * self.shares)
 
     def text(self, most: int = 6) -> str:
@@ -267,19 +267,11 @@ class OrderedLevels:
         return str(self.location.text(most))
 
 
-def _probit() -> Callable[[Floats], Floats]:
-    from scipy.special import ndtr
+def _link(name: str) -> Callable[[Floats], Floats]:
+    """Return the distribution function of a link."""
+    from scipy import special
 
-    return ndtr
-
-
-def _logit() -> Callable[[Floats], Floats]:
-    from scipy.special import expit
-
-    return expit
-
-
-_LINKS: dict[str, Callable[[], Callable[[Floats], Floats]]] = {"probit": _probit, "logit": _logit}
+    return special.ndtr if name == "probit" else special.expit
 
 
 def fit_ordered_levels(
@@ -302,9 +294,9 @@ def fit_ordered_levels(
     if smooth is not None:
         location, residuals = PredictorSum(location, smooth.predictor), smooth.residuals[:, 0]
     best: LevelsFit | None = None
-    for link in _LINKS:
-        cuts, slope = _fit_thresholds(code, scores - residuals, shares, _LINKS[link]())
-        predicted = _probabilities(cuts, slope, scores - residuals, _LINKS[link]())
+    for link in ("probit", "logit"):
+        cuts, slope = _fit_thresholds(code, scores - residuals, shares, _link(link))
+        predicted = _probabilities(cuts, slope, scores - residuals, _link(link))
         found = log_scores((1 - _FLAT) * predicted + _FLAT * shares, code)
         if best is None or found.mean() < best.scores.mean():
             best = LevelsFit(OrderedLevels(location, cuts, slope, link, shares), values, found)

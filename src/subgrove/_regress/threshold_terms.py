@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -44,9 +44,7 @@ class ThresholdTerm:
     @property
     def swapped(self) -> ThresholdTerm:
         """The same product of two indicators, the other one first."""
-        assert self.times is not None
-        assert self.step is not None
-        return ThresholdTerm(self.times, self.step, self.above, self.threshold)
+        return ThresholdTerm(cast(DesignColumn, self.times), cast(float, self.step), self.above, self.threshold)
 
     def text(self) -> str:
         """Return where it changes."""

@@ -21,7 +21,7 @@ from subgrove._data.table import Table
 from subgrove._regress import FoldGrams, grow_forest
 from subgrove._regress.kernel import location_and_spread
 from subgrove.samplers.base import Feature, FittedSampler
-from subgrove.samplers.location_shift import NewValues
+from subgrove.samplers.location_shift import NewValues, prediction_details
 from subgrove.samplers.resampled_feature import ResampledFeature, RowGroups
 
 _TREES_PER_FOLD = 8
@@ -56,10 +56,6 @@ class DonorForest:
     def leaves(self, table: Table, n_trees: int) -> Rows:
         """Return the leaf of each row in the first trees, one of each fold after the other."""
         predictors = np.column_stack([self.design.numbers(table, part) for part in self.parts])
-        return self.leaves_of(predictors, n_trees)
-
-    def leaves_of(self, predictors: Floats, n_trees: int) -> Rows:
-        """Return the leaves of encoded rows."""
         found = np.empty((len(predictors), n_trees), dtype=np.intp)
         n_folds = len(self.forests)
         for fold, forest in enumerate(self.forests):
@@ -186,15 +182,9 @@ class ForestDonors(FittedSampler):
                 donors = _donors(self.leaves[:, tree], wanted[:, tree], rng.random(len(own)))
                 yield {name: self.values.fitted_to(predicted + self.residuals[donors], own)}
 
-        groups = RowGroups(np.zeros(table.n_rows, dtype=np.int32), conditioning=self.conditioning)
+        groups = RowGroups(np.zeros(table.n_rows, dtype=np.int32), conditioning=self.choice_details()["conditioning"])
         return ResampledFeature(groups, draws)
-
-    @property
-    def conditioning(self) -> tuple[str, ...]:
-        """Columns of the prediction and of the trees."""
-        first = () if self.predictor is None else self.predictor.columns
-        return tuple(dict.fromkeys((*first, *self.forest.columns)))
 
     def choice_details(self) -> dict[str, Any]:
         """Return the fields of a `SamplerChoice` that describe this sampler."""
-        return {"shift": None if self.predictor is None else self.predictor.text(), "conditioning": self.conditioning}
+        return prediction_details(self.predictor, self.forest.columns)

@@ -189,6 +189,13 @@ def intercept_only(grams: FoldGrams, series: TypedColumn) -> LinearFit:
     return LinearFit(LinearPredictor(series.info.name, mean, (), grams.design), residuals, float(residuals.var()))
 
 
+def prediction_details(predictor: Any, columns: tuple[str, ...]) -> dict[str, Any]:
+    """Return the fields of a `SamplerChoice` that describe a prediction and what residuals depend on."""
+    first = () if predictor is None else predictor.columns
+    shift = None if predictor is None else predictor.text()
+    return {"shift": shift, "conditioning": tuple(dict.fromkeys((*first, *columns)))}
+
+
 def residual_column(fit: LinearFit) -> TypedColumn:
     """Return the residuals of a fit as a column."""
     return TypedColumn(ColumnInfo(f"residual of {fit.predictor.feature}", "numeric"), fit.residuals)

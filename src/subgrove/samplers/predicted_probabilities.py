@@ -32,7 +32,7 @@ from subgrove._regress.levels import (
 )
 from subgrove._regress.multinomial import MultinomialFit, MultinomialPredictor
 from subgrove.samplers.base import Feature, FittedSampler
-from subgrove.samplers.location_shift import NewValues, ValueScale
+from subgrove.samplers.location_shift import NewValues, ValueScale, prediction_details
 from subgrove.samplers.resampled_feature import ExactExpectation, ExpectationTerm, ResampledFeature, RowGroups
 
 _NEGLIGIBLE = 1e-12  # probabilities below it are rounding error
@@ -289,15 +289,9 @@ class ReweightedResiduals(FittedSampler):
                 keep = (rng.random(len(own)) < self.kept) & ~np.isnan(own)
                 yield {name: self.values.fitted_to(np.where(keep, on_scale, new), own)}
 
-        groups = RowGroups(np.zeros(table.n_rows, dtype=np.int32), conditioning=self.conditioning)
+        groups = RowGroups(np.zeros(table.n_rows, dtype=np.int32), conditioning=self.choice_details()["conditioning"])
         return ResampledFeature(groups, draws)
-
-    @property
-    def conditioning(self) -> tuple[str, ...]:
-        """Columns of the prediction and of the probabilities."""
-        first = () if self.predictor is None else self.predictor.columns
-        return tuple(dict.fromkeys((*first, *self.probabilities.columns)))
 
     def choice_details(self) -> dict[str, Any]:
         """Return the fields of a `SamplerChoice` that describe this sampler."""
-        return {"shift": None if self.predictor is None else self.predictor.text(), "conditioning": self.conditioning}
+        return prediction_details(self.predictor, self.probabilities.columns)

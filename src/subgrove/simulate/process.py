@@ -61,15 +61,17 @@ def sampled(process: Process, title: str, p: int, n: Any, seed: Any, about: str)
     mean, sd = process.given_rest(x)
     x[:, 0] = mean + sd * x[:, 0]
     y = process.target(x) + rng.standard_normal(n)
-    return _as_dataset(x, y, process, codes, about)
+    columns = {name: (code, tuple(process.levels[name]), False) for name, code in codes.items()}
+    return as_dataset(x, y, columns, about)
 
 
-def _as_dataset(x: Floats, y: Floats, process: Process, codes: Mapping[str, Any], about: str) -> Dataset:
+def as_dataset(x: Floats, y: Floats, nominal: Mapping[str, tuple[Any, tuple[str, ...], bool]], about: str) -> Dataset:
+    """Return a data set; `nominal` has the codes, the labels and whether these are ordered, by column."""
     import pandas as pd
 
     frame = pd.DataFrame(x, columns=column_names(x.shape[1]))
-    for name, code in codes.items():
-        frame[name] = pd.Categorical.from_codes(code, dtype=pd.CategoricalDtype(list(process.levels[name])))
+    for name, (code, labels, ordered) in nominal.items():
+        frame[name] = pd.Categorical.from_codes(code, dtype=pd.CategoricalDtype(list(labels), ordered))
     return Dataset(frame, pd.Series(y, name="y"), about, "simulated")
 
 

@@ -24,7 +24,7 @@ from subgrove._core.validate import whole_number
 from subgrove.datasets import Dataset
 from subgrove.exceptions import InputError, ParameterError
 from subgrove.simulate.conditional_draws import STRUCTURES, ConditionalDraw
-from subgrove.simulate.process import FEATURE, PROCESSES, column_names, drawn_given_others, read_name
+from subgrove.simulate.process import FEATURE, PROCESSES, as_dataset, drawn_given_others, read_name
 
 ModelName = Literal["linear", "saturating"]
 _TRUTH_ROWS = 2_000_000
@@ -72,7 +72,11 @@ class Structure:
         rng = stream(read_seed(random_state), f"structure {self.name}")
         x = _numbers_of(self._dependence, whole_number("n", n, least=1), rng)
         y = _predicted(self.model_name, np.nan_to_num(x, nan=0.0)) + rng.standard_normal(n)
-        return _as_dataset(x, y, self._dependence, self.name)
+        nominal = {}
+        for name, levels in self._dependence.levels.items():
+            codes = np.searchsorted(levels.numbers, x[:, int(name[1:]) - 1] - 1e-9)
+            nominal[name] = codes, levels.labels, levels.ordered
+        return as_dataset(x, y, nominal, f"Simulated: x1 by the structure {self.name!r}.")
 
     @property
     def model(self) -> Callable[[Any], Floats]:
@@ -134,16 +138,6 @@ def _numbers_of(dependence: ConditionalDraw, n: int, rng: np.random.Generator) -
     for column, share in dependence.missing.items():
         x[rng.random(n) < share, int(column[1:]) - 1] = np.nan
     return x
-
-
-def _as_dataset(x: Floats, y: Floats, dependence: ConditionalDraw, name: str) -> Dataset:
-    import pandas as pd
-
-    frame = pd.DataFrame(x, columns=column_names(x.shape[1]))
-    for column, levels in dependence.levels.items():
-        codes = np.searchsorted(levels.numbers, frame[column].to_numpy() - 1e-9)
-        frame[column] = pd.Categorical.from_codes(codes, dtype=pd.CategoricalDtype(list(levels.labels), levels.ordered))
-    return Dataset(frame, pd.Series(y, name="y"), f"Simulated: x1 by the structure {name!r}.", "simulated")
 
 
 def _read(X: Any, dependence: ConditionalDraw) -> Floats:

@@ -103,11 +103,9 @@ class NumberCandidates(CandidateSet):
     def _pilot(self, residuals: Floats) -> PilotForest:
         """Return a small forest on location and spread of residuals, which is grown once."""
         if id(residuals) not in self._pilots:
-            targets, names = location_and_spread(residuals), self.predictors.names
-            self._pilots[id(residuals)] = (
-                residuals,
-                PilotForest.of(self.training.grams, targets, names, self.training.seed),
-            )
+            grams, targets = self.training.grams, location_and_spread(residuals)
+            pilot = PilotForest.of(grams, targets, self.predictors.names, self.training.seed)
+            self._pilots[id(residuals)] = residuals, pilot
         return self._pilots[id(residuals)][1]
 
     def _dense(self, sparse: LinearFit) -> list[Candidate]:
