@@ -154,7 +154,6 @@ def test_subgroups_and_fidelity_checks_in_words() -> None:
     assert subgroup_sentence("temp", rule, 40, one, 0.95) == (
         "Where season in {SUMMER} and hum > 66, temp adds little: 4.1 (95 % interval -4.8 to 13.0), 40 rows."
     )
-    assert "the interval is rough" in subgroup_sentence("temp", rule, 12, one, 0.95)
     assert "no test rows" in subgroup_sentence("temp", rule, 0, None, 0.95)
     single = replace(one, std_error=None, conf_low=None, conf_high=None, finding="unknown")
     assert "in 1 row, without" in subgroup_sentence("temp", rule, 1, single, 0.95)

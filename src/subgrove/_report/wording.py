@@ -22,8 +22,6 @@ from subgrove._report.summary import (
     SubgroupSummary,
 )
 
-SMALL_SUBGROUP = 30
-"""Number of rows below which a subgroup is small."""
 ALL_ROWS = "all rows"
 _COMPARED = 20  # rows of a subgroup that is compared with another
 _MOST_RULE = 140  # characters of a rule that a sentence quotes
@@ -91,8 +89,7 @@ def subgroup_sentence(name: str, rule: str, n: int, one: Estimate | None, level:
         "unreliable": f"the estimate is {interval}, {rows}, but resampled rows fail the fidelity check",
         "unknown": f"the importance of {name} is {interval} in {rows}, without a reliable interval",
     }[one.finding]
-    few = "; a small subgroup, so the interval is rough" if 1 < n < SMALL_SUBGROUP else ""
-    return tidy(f"{where}, {finding}{few}.")
+    return tidy(f"{where}, {finding}.")
 
 
 def contrast(name: str, subgroups: Sequence[SubgroupSummary], level: float) -> str | None:
@@ -324,10 +321,13 @@ def cautions(
     unknown = [one.feature for one in features if one.fidelity is None or one.fidelity.verdict == "unknown"]
     if unknown:
         sentences.append(f"For {listed(unknown)}, the fidelity of resampled rows could not be checked.")
-    small = sum(0 < one.n < SMALL_SUBGROUP for each in features for one in each.subgroups)
-    if small:
-        verb = "has" if small == 1 else "have"
+    marked = sum(
+        one.estimate is not None and one.estimate.finding == "unknown" for f in features for one in f.subgroups
+    )
+    if marked:
+        verb = "has" if marked == 1 else "have"
         sentences.append(
-            f"{count_of(small, 'subgroup')} {verb} fewer than {SMALL_SUBGROUP} test rows; intervals there are rough."
+            f"{count_of(marked, 'subgroup')} {verb} no interval: there are fewer than 50 test rows, or few of them have "
+            "most of the loss."
         )
     return tuple(tidy(sentence) for sentence in sentences)
