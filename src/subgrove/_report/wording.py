@@ -327,7 +327,7 @@ def cautions(
     if marked:
         verb = "has" if marked == 1 else "have"
         sentences.append(
-            f"{count_of(marked, 'subgroup')} {verb} no interval: there are fewer than 50 test rows, or few of them have "
-            "most of the loss."
+            f"{count_of(marked, 'subgroup')} {verb} no interval: there are fewer than 50 test rows, or few of them "
+            "have most of the loss."
         )
     return tuple(tidy(sentence) for sentence in sentences)
