@@ -232,7 +232,7 @@ def test_folds_are_explained_separately() -> None:
 def test_groups_are_named_by_title_or_by_their_features() -> None:
     imp = result("groups")
     assert str(imp.explain(["temp", "hum"])) == str(imp.explain("temp + hum"))
-    assert "a group of features has one tree" in str(imp.explain("temp + hum"))
+    assert "the distribution of each member in turn" in str(imp.explain("temp + hum"))
 
 
 def test_scores_worsen_and_have_no_baseline() -> None:

@@ -14,7 +14,7 @@ SMOOTH_TERMS = 100  # complexity of a smooth function
 UNREADABLE = 10_000  # complexity of a forest
 
 DESCRIPTIONS = {
-    "chained_members": "each member in turn, given the members before it",
+    "chained_members": "the distribution of each member in turn, given the members before it",
     "marginal": "all training rows",
     "training_subgroups": "training rows of the same subgroup",
     "shifted_subgroups": "its linear prediction plus a resampled residual",
