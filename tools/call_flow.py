@@ -18,7 +18,7 @@ from typing import Any
 from tools.structure import write_section
 
 LIMITS = {
-    "sg.importance(model, X, y)": 65,
+    "sg.importance(model, X, y)": 50,
     'sg.effect(model, X, "temp")': 20,
     "subgrove explain bike.csv --target cnt": 120,
 }

@@ -9,7 +9,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from subgrove._core.weights import unwrapped
 from subgrove.exceptions import InputError, ParameterError
 
 
@@ -103,7 +102,7 @@ def reject_another_index(X: Any, **others: Any) -> None:
     """Raise an error if a pandas index contradicts the order of the rows, which are matched by position."""
     one: Any = getattr(X, "index", None)
     for name, other in others.items():
-        two: Any = getattr(unwrapped(other), "index", None)
+        two: Any = getattr(getattr(other, "counts", other), "index", None)
         if not hasattr(one, "equals") or not hasattr(two, "equals") or one.equals(two):
             continue
         if one.is_unique and two.is_unique and len(one.intersection(two)) == len(one):

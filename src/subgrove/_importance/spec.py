@@ -254,6 +254,8 @@ def warn_of_singletons(scores: Sequence[FeatureResult], level: int = 3) -> None:
 
 def read_row_weights(sample_weight: Any, n_rows: int) -> Floats | None:
     """Return the weights; None if all are 1."""
+    if sample_weight is None:
+        return None
     weights = read_weights(sample_weight, n_rows)
     return None if weights is None or (weights == 1).all() else weights
 
