@@ -45,11 +45,15 @@ def test_cross_fitting_is_each_half_with_the_other_as_training_rows(weighted: bo
     """Of a feature whose expectation is exact, so that draws do not matter."""
     sampler = sg.samplers.SubgroupSampler()
     weights = RNG.integers(1, 4, N) if weighted else None
-    whole = run(X, Y, sampler=sampler, features=["level"], sample_weight=weights)
+
+    def frequencies(rows: Any) -> Any:
+        return None if weights is None else sg.FrequencyWeights(weights[rows])
+
+    whole = run(X, Y, sampler=sampler, features=["level"], sample_weight=frequencies(slice(None)))
     per_row = np.full(N, np.nan)
     tables = []
     for own, other in (HALVES, HALVES[::-1]):
-        counted = None if weights is None else weights[own]
+        counted = frequencies(own)
         half = run(X.iloc[own], Y[own], sampler=sampler, train=X.iloc[other], features=["level"], sample_weight=counted)
         per_row[own] = half.per_row["level"]
         tables.append(half.by_subgroup)
