@@ -25,7 +25,7 @@ from experiments.units import Size, Unit, seed_of
 from subgrove._core.kinds import Floats
 
 BEYOND = "other packages on the dependence structures of `structures` (needs the extra peers)"
-REPETITIONS = 20
+REPETITIONS = 15
 PACKAGES = ("hidimstat_forest", "hidimstat_boosting", "fippy_gaussian")
 _FEW = 10  # values up to which hidimstat takes a column as levels
 _NEAR = 1.5  # times the error of the best package
