@@ -23,8 +23,8 @@ This page is written by `python -m experiments summary` from the tables in `expe
 changed by hand. Sentences about numbers are made from the numbers, also where a goal is missed.
 
 The sections on [dependence structures](#dependence-structures-of-many-kinds) and on [other packages
-there](#other-packages-on-the-dependence-structures) are of the default sampler as it is now. The tables of `ground_truth`,
-`data_fidelity`, `inference` and `peers` are of the default before [decision
+there](#other-packages-on-the-dependence-structures) are of the default sampler as it is now. The tables of
+`ground_truth`, `data_fidelity`, `inference` and `peers` are of the default before [decision
 0034](decisions/0034-smooth-and-reweighted-samplers.md), which added candidates; they have not been computed again yet.
 """
 
