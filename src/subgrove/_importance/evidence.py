@@ -1,7 +1,7 @@
 """The one rule that decides what may be concluded from an importance; `explain`, the report and the command use it.
 
-- "important": the interval lies above 0, so does the p-value adjusted for the number of features (Holm), the estimate
-  is at least 1 % of the baseline loss, and the resampled rows did not fail the fidelity check;
+- "important": the interval lies above 0, the p-value is significant after Holm's adjustment for the number of
+  features, the estimate is at least 1 % of the baseline loss, and the resampled rows did not fail the fidelity check;
 - "small": the same, but the estimate is below 1 % of the baseline loss;
 - "suggestive": the interval lies above 0, but the adjusted p-value is not significant;
 - "negative": the interval lies below 0, so the model predicts better with resampled values;
@@ -77,7 +77,9 @@ def subgroup_findings(result: ImportanceData, score: FeatureResult, at: int) -> 
 
 
 def differs(most: tuple[float, float], least: tuple[float, float], n_subgroups: int, level: float) -> bool:
-    """Return whether the largest and the smallest of several estimates differ, adjusted for the number of pairs.
+    """Return whether the largest and the smallest of several estimates differ significantly.
+
+    The level is adjusted for the number of pairs that they were picked from (Bonferroni).
 
     Parameters
     ----------
