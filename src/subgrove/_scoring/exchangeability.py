@@ -7,8 +7,9 @@ are scored by further draws, the reference, which are independent of the copies.
 that are independent of each other. Samplers whose copies are spread evenly have a slightly smaller one.
 
 Scores of a value: its distance from the mean of the reference (location), the density of the reference at the value for
-two bandwidths (shape, spread), and a cosine of the distance, which differs for two modes (shape). Their deviations from the mean over the values of a row are summed over all
-rows, over groups of rows with similar values of another column, and over smooth functions of all other columns.
+two bandwidths (shape, spread), and a cosine of the distance, which differs for two modes (shape). Their deviations from
+the mean over the values of a row are summed over all rows, over groups of rows with similar values of another column,
+and over smooth functions of all other columns.
 """
 
 from __future__ import annotations
