@@ -75,7 +75,7 @@ def labels(n: int, share: float, seed: int) -> pd.DataFrame:
 def fails(X: pd.DataFrame, sampler: Any, seed: int, n_repeats: int = 10) -> bool:
     options: dict[str, Any] = {"features": ["x1"], "n_repeats": n_repeats, "random_state": seed}
     found = sg.importance(lambda X: np.zeros(len(X)), X, np.zeros(len(X)), sampler=sampler, **options)
-    return bool(found.fidelity_checks["fidelity"][0] == "failed")
+    return bool(found.fidelity_checks["fidelity"][0] in ("failed", "small difference"))
 
 
 class Given:

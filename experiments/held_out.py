@@ -2,6 +2,7 @@
 
 `FIRST` was written before the candidates were last changed, and showed what to change; `SECOND` was written
 afterwards, and nothing was changed because of it. Options: `--set first|second`, `--reps`, `--rows 1000 300`.
+`--check` prints instead how often the fidelity check finds a difference, and a large one, by the bias of the estimate.
 """
 
 from __future__ import annotations
@@ -328,6 +329,39 @@ def run(chosen: Mapping[str, ConditionalDraw], n_train: int, repetitions: int, s
     return pd.DataFrame(lines)
 
 
+def check(chosen: Mapping[str, ConditionalDraw], n_train: int, repetitions: int, seed: int) -> pd.DataFrame:
+    """Return the shares of differences and failures, by sampler and by the bias of the mean estimate."""
+    cast("dict[str, ConditionalDraw]", STRUCTURES).update(chosen)
+    runs = []
+    for name in chosen:
+        one = sg.simulate.structure(name)
+        for start in range(seed, seed + 2 * repetitions, 2):
+            train, test = one.sample(n_train, random_state=start), one.sample(n_train // 2, random_state=start + 1)
+            groups = sg.find_subgroups(train.X, features=["x1"], max_depth=2)
+            default = sg.samplers.Auto(random_state=start).fit(train.X, ["x1"])
+            for method, sampler in (("true", one.sampler), ("default", default), ("subgroups of depth 2", groups)):
+                imp = sg.importance(
+                    one.model,
+                    test.X,
+                    test.y,
+                    sampler=sampler,
+                    features=["x1"],
+                    n_repeats=N_REPEATS,
+                    random_state=start,
+                    loss="squared_error",
+                )
+                line = imp.overall.iloc[0]
+                error = line["estimate"] / one.importance - 1 if one.importance > 1e-9 else np.nan
+                runs.append((method, name, error, line["fidelity"]))
+    table = pd.DataFrame(runs, columns=["sampler", "structure", "error", "fidelity"]).dropna()
+    bias = table.groupby(["sampler", "structure"])["error"].transform("mean").abs()
+    table["bias"] = pd.cut(bias, [0, 0.1, 0.25, 0.5, 1, np.inf])
+    table["difference"] = table["fidelity"].isin(["small difference", "failed"])
+    table["failed"] = table["fidelity"] == "failed"
+    by = table.groupby(["sampler", "bias"], observed=True)
+    return by.agg(runs=("failed", "size"), difference=("difference", "mean"), failed=("failed", "mean")).round(2)
+
+
 def main() -> None:
     """Print a line for each structure and model, and how many are above 2, 10 and 50."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -335,8 +369,13 @@ def main() -> None:
     parser.add_argument("--reps", type=int, default=15)
     parser.add_argument("--rows", type=int, nargs="+", default=[1000, 300])
     parser.add_argument("--seed", type=int, default=5000)
+    parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
     for n_train in options.rows:
+        if options.check:
+            print(n_train, "rows")
+            print(check(FIRST | SECOND, n_train, options.reps, options.seed).to_string(), flush=True)
+            continue
         table = run(FIRST if options.set == "first" else SECOND, n_train, options.reps, options.seed)
         known = table["ratio"].dropna()
         print(

@@ -72,7 +72,7 @@ def imp() -> sg.ImportanceResult:
 @given(
     st.floats(-3, 3),
     st.floats(0.01, 3),
-    st.sampled_from(["passed", "failed", "unknown"]),
+    st.sampled_from(["passed", "small difference", "failed", "unknown"]),
 )
 def test_explain_and_report_conclude_the_same_for_any_numbers(
     imp: sg.ImportanceResult, shift: float, spread: float, verdict: Any

@@ -170,6 +170,7 @@ def check_trust(imp: sg.ImportanceResult, feature: str, sentences: tuple[str, ..
     (line,) = [each for each in rows(imp.fidelity_checks) if each["feature"] == feature]
     assert ("resampled are realistic" in text) == (line["fidelity"] == "passed")
     assert ("This estimate is unreliable" in text) == (line["fidelity"] == "failed")
+    assert ("but not much" in text) == (line["fidelity"] == "small difference")
     if line["fidelity"] == "passed" and not np.isnan(line["auc"]):
         assert f"AUC {line['auc']:.2f}" in text
 

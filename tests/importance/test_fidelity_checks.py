@@ -42,8 +42,7 @@ def run(table: Any = X, y: Any = Y, **options: Any) -> sg.ImportanceResult:
 
 
 SHUFFLED = run()
-# Without `kind`: its sampled levels are slightly wrong where one level is nearly certain, which the check often finds.
-SELECTED = run(sampler="auto", train=TRAIN, features=["a", "b", "c", "d", "same"])
+SELECTED = run(sampler="auto", train=TRAIN)
 
 
 def verdicts(result: sg.ImportanceResult) -> dict[str, str]:
@@ -56,8 +55,10 @@ def test_shuffled_rows_fail_where_a_feature_depends_on_others() -> None:
     assert verdicts(SHUFFLED) == expected
 
 
-def test_draws_of_the_selected_sampler_pass() -> None:
-    assert verdicts(SELECTED) == dict.fromkeys(SELECTED.features, "passed")
+def test_draws_of_the_selected_sampler_pass_or_differ_little() -> None:
+    # Sampled levels of `kind` are slightly wrong where one level is nearly certain, which the check often finds.
+    assert verdicts(SELECTED) == dict.fromkeys(SELECTED.features, "passed") | {"kind": "small difference"}
+    assert SELECTED.fidelity_checks["size"].max() < 0.2
 
 
 def test_failing_rows_are_marked_in_the_tables() -> None:

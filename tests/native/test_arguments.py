@@ -97,6 +97,7 @@ def forest_grow() -> Call:
         "n": n,
         "p": p,
         "k": k,
+        "n_drawn": n,
         "max_features": 1,
         "min_node_weight": 2.0,
         "trees": trees,
@@ -117,7 +118,13 @@ def forest_grow() -> Call:
         "oob_count": np.zeros(n),
     }
     written = tuple(list(arguments)[list(arguments).index("feature") :])
-    return Call("forest", "grow", arguments, written)
+    return Call("forest", "grow", arguments | {"codes": None}, written)
+
+
+def forest_grow_classes() -> Call:
+    call = forest_grow()
+    codes = np.zeros(6, dtype=np.int32)
+    return Call("forest", "grow", call.arguments | {"outputs": np.zeros(1), "codes": codes}, call.written)
 
 
 def forest_predict() -> Call:
@@ -163,6 +170,7 @@ CALLS: dict[str, Callable[[], Call]] = {
     "tree_fit.scan": tree_scan,
     "tree_sums.sums": tree_sums,
     "forest.grow": forest_grow,
+    "forest.grow of classes": forest_grow_classes,
     "forest.predict": forest_predict,
     "lasso_path.paths": lasso_paths,
     "mmd_pairs.kernel_sum": lambda: pairs("kernel_sum", {"gamma": 1.0}),
@@ -226,7 +234,8 @@ def test_missing_array_raises(name: str, argument: str) -> None:
     if argument in call.optional:
         call.run(**{argument: None})
         return
-    with pytest.raises((TypeError, ValueError), match=argument):
+    # Without codes, outputs must have an item for each row.
+    with pytest.raises((TypeError, ValueError), match="outputs" if argument == "codes" else argument):
         call.run(**{argument: None})
 
 
@@ -276,6 +285,8 @@ OUTSIDE = [
     ("forest.grow", "starts", np.array([0, 7])),
     ("forest.grow", "starts", np.array([-1, 6])),
     ("forest.grow", "starts", np.array([0, np.iinfo(np.int64).max])),
+    ("forest.grow of classes", "codes", np.array([0, 0, 0, 0, 0, 1], dtype=np.int32)),
+    ("forest.grow of classes", "codes", np.array([0, 0, 0, 0, 0, -1], dtype=np.int32)),
     ("forest.predict", "roots", np.array([3], dtype=np.int32)),
     ("forest.predict", "roots", np.array([-1], dtype=np.int32)),
     ("forest.predict", "nodes", nodes((0.0, 0, 2), (np.inf, 1, 1), LEAF)),
@@ -307,6 +318,8 @@ def test_index_out_of_range_raises(name: str, argument: str, value: Any) -> None
         ("forest.grow", {"n": 2**26}),
         ("forest.grow", {"trees": -1}),
         ("forest.grow", {"max_features": 0}),
+        ("forest.grow", {"n_drawn": 0}),
+        ("forest.grow", {"n_drawn": 7}),
         ("forest.grow", {"k": 2**62}),
         ("forest.predict", {"n": 2**62}),
         ("lasso_path.paths", {"p": 2**32}),

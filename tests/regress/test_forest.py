@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -91,6 +92,39 @@ def test_indicators_give_the_shares_of_classes() -> None:
     # 1000 rows on each side: the share has a standard deviation of 0.013; leaves near the cut mix both sides.
     assert shares[high, 1].mean() == pytest.approx(0.8, abs=0.05)
     assert shares[~high, 1].mean() == pytest.approx(0.2, abs=0.05)
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("n", "n_classes", "share_missing", "distinct"),
+    [(60, 2, 0.0, 3), (500, 3, 0.0, 2), (500, 12, 0.1, 40), (2000, 5, 0.2, 1000), (3000, 30, 0.0, 3000)],
+)
+def test_forest_of_classes_equals_that_of_their_indicators(
+    n: int, n_classes: int, share_missing: float, distinct: int
+) -> None:
+    rng = np.random.default_rng(n)
+    X = rng.normal(size=(n, 4))
+    X[:, :2] = np.floor(rng.uniform(size=(n, 2)) * distinct)  # all kinds of sorting: few and many ranks
+    codes = np.where(rng.uniform(size=n) < 0.5, rng.integers(n_classes, size=n), X[:, 0] > 1)
+    X[rng.uniform(size=X.shape) < share_missing] = np.nan
+    outputs = np.eye(n_classes)[codes]
+    settings: dict[str, Any] = {"n_trees": 5, "tried": 3, "seed": 2}
+    usual, classes = grow_forest(X, outputs, **settings), grow_forest(X, outputs, codes=codes, **settings)
+    # Cuts of equal quality may be ordered otherwise by the last digit, in small nodes.
+    assert np.mean(usual.predict(X) != pytest.approx(classes.predict(X), abs=1e-9)) < 0.02
+    same = usual.feature[: len(classes.feature)] == classes.feature[: len(usual.feature)]
+    assert len(usual.feature) == len(classes.feature)
+    assert same.mean() > 0.99
+
+
+@needs_compiler
+def test_trees_of_fewer_rows_leave_more_rows_out_of_the_bag() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 2))
+    forest = grow_forest(X, X[:, :1], n_trees=4, max_samples=40)
+    assert np.isnan(forest.out_of_bag).sum() <= 2  # a row is in all four samples with probability 0.095^4
+    assert len(forest.feature) < 4 * 40
+    assert np.isnan(grow_forest(X, X[:, :1], n_trees=4).out_of_bag).sum() > 20  # 0.63^4
 
 
 def test_missing_values_go_to_the_side_where_they_do_best() -> None:

@@ -177,6 +177,8 @@ def _fidelity_sentences(score: FeatureResult) -> list[str]:
     if check.verdict == "passed":
         auc = "" if np.isnan(check.auc) else f" (AUC {check.auc:.2f} of a classifier of resampled against real rows)"
         return [f"Rows with {score.title} resampled are realistic{auc}."]
+    if check.verdict == "small difference":
+        return [f"Resampled values differ from real ones, but not much: {check.reason}."]
     if check.verdict == "failed":
         return [f"This estimate is unreliable: {check.reason}."]
     return [f"Whether resampled rows are realistic is unknown: {check.reason}."]

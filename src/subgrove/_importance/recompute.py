@@ -128,13 +128,13 @@ class ScoringSource(ResultInputs):
         )
         return self._with_sampler(fitted, read, self.context.predictor.fresh())
 
-    def refitted(self, feature: Feature, columns: tuple[str, ...]) -> tuple[FeatureResult, int]:
-        """Return the result with the sampler fitted again, conditional on some columns."""
+    def refitted(self, feature: Feature, columns: tuple[str, ...], *, check: bool = False) -> tuple[FeatureResult, int]:
+        """Return the result with the sampler fitted again, conditional on some columns; `check` its fidelity, too."""
         table = read_table(self.rows, lenient=True)
         fitted, read = fit_sampler(
             self.sampler, {feature: columns}, self.rows, table, self.train, [feature], self.model, self.context.seed
         )
-        return self._scored(fitted, read, feature)
+        return self._scored(fitted, read, feature, check=check)
 
     def sampler_variance(
         self,
@@ -205,9 +205,12 @@ class ScoringSource(ResultInputs):
         again = partial(fitted.resample, table, weights=context.weights, exact=False)
         return replace(context, fidelity_checker=replace(checker, frames=frames, resample=again))
 
-    def _scored(self, fitted: FittedSampler, table: Table, feature: Feature) -> tuple[FeatureResult, int]:
+    def _scored(
+        self, fitted: FittedSampler, table: Table, feature: Feature, *, check: bool = False
+    ) -> tuple[FeatureResult, int]:
         predictor = self.context.predictor.fresh()
         context = self._with_sampler(fitted, table, predictor)
+        context = context if check else replace(context, fidelity_checker=None)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnseenValueWarning)  # was given when the result was computed
             (result,) = score_features(context, [feature])

@@ -120,7 +120,7 @@ def relative_steps(result: ImportanceData, source: ScoringSource, feature: Featu
         given.append((*given[-1], *block))
     steps = []
     for columns in given:
-        score, n_rows = source.refitted(feature, columns)
+        score, n_rows = source.refitted(feature, columns, check=True)
         settings = {**result.settings, "given": {title(feature): list(columns)}, "n_rows_predicted": n_rows}
         scores = (source.of_losses(score, result.losses),)
         steps.append(replace(result, scores=scores, settings=settings, _source=None))

@@ -146,16 +146,15 @@ class ImportanceTables(ImportanceData):
 
         `auc` is that of a classifier of resampled against real rows, 0.5 if it cannot separate them. `mmd` is their
         distance, 1 being that of marginal resampling. `p_value` is that of a permutation test of whether real values
-        are exchangeable with resampled ones, which decides `fidelity`: "passed", "failed" or "unknown". Empty if
-        `importance` was called with check_fidelity=False.
+        are exchangeable with resampled ones, `size` that of their difference, in standard deviations. `fidelity` is
+        "passed", "small difference" (significant, but with a size below 0.3 and an AUC below 0.6), "failed" or
+        "unknown". Empty if `importance` was called with check_fidelity=False.
         """
-        columns = ("feature", "n", "auc", "auc_std_error", "mmd", "p_value", "fidelity", "reason")
+        columns = ("feature", "n", "auc", "auc_std_error", "mmd", "p_value", "size", "fidelity", "reason")
         checks = [(score.title, score.fidelity_check) for score in self.scores if score.fidelity_check is not None]
-        lines = [
-            (name, check.n, check.auc, check.auc_std_error, check.mmd, check.p_value, check.verdict, check.reason)
-            for name, check in checks
-        ]
-        return table_of_lines(self.backend, [dict(zip(columns, line, strict=True)) for line in lines], columns)
+        lines = [{"feature": name, **{each: getattr(check, each) for each in columns[1:7]}} for name, check in checks]
+        verdicts = [{"fidelity": check.verdict, "reason": check.reason} for _, check in checks]
+        return table_of_lines(self.backend, [a | b for a, b in zip(lines, verdicts, strict=True)], columns)
 
     @property
     def choices(self) -> Any:

@@ -63,6 +63,28 @@ static double center_outputs(const Task *task, Workspace *work, const uint32_t *
     return all;
 }
 
+/* The same for classes: weights and classes of the rows, the shares of the classes, and the mean of their indicators. */
+static double count_classes(const Task *task, Workspace *work, const uint32_t *rows, size_t m, double *mean,
+                            double *squares)
+{
+    double all = 0.0, within = 0.0;
+    memset(work->shares, 0, sizeof(double) * task->k);
+    for (size_t i = 0; i < m; i++) {
+        double weight = work->weights[rows[i]];
+        work->sums[i] = weight;
+        work->codes[i] = task->codes[rows[i]];
+        work->shares[work->codes[i]] += weight;
+        all += weight;
+    }
+    for (size_t c = 0; c < task->k; c++) {
+        within += work->shares[c] * work->shares[c];
+        work->shares[c] /= all;
+        mean[c] = work->shares[c] + task->outputs[c];
+    }
+    *squares = all - within / all;
+    return all;
+}
+
 /* The last rank whose value is not above a threshold that lies between the two ranks of a cut. */
 static uint32_t rank_below(const Task *task, const Cut *cut, double threshold)
 {
@@ -102,7 +124,7 @@ static size_t draw_bootstrap(const Task *task, Workspace *work, uint64_t *state)
 {
     size_t m = 0;
     memset(work->weights, 0, sizeof(double) * task->n);
-    for (size_t i = 0; i < task->n; i++)
+    for (size_t i = 0; i < task->n_drawn; i++)
         work->weights[below(state, (uint32_t)task->n)] += 1.0;
     for (size_t i = 0; i < task->n; i++)
         if (work->weights[i] > 0.0)
@@ -127,7 +149,8 @@ static void grow_tree(const Task *task, Workspace *work, Nodes *nodes, uint64_t 
         m = top[2];
         uint32_t *rows = work->rows + first;
         double *mean = nodes->values + (size_t)node * k, squares;
-        double all = center_outputs(task, work, rows, m, mean, &squares);
+        double all = task->codes ? count_classes(task, work, rows, m, mean, &squares)
+                                 : center_outputs(task, work, rows, m, mean, &squares);
         nodes->feature[node] = -1;
         nodes->child[node] = -1;
         double level = 0.0;
@@ -178,7 +201,7 @@ static void free_workspace(Workspace *work)
 {
     void *memory[] = {work->rows, work->scratch, work->columns, work->weights, work->sums,  work->keys,   work->other_keys,
                       work->bins, work->left,    work->stack,   work->bitmap,  work->cut, work->any_missing,
-                      work->missing_sums};
+                      work->missing_sums, work->shares, work->codes, work->heads};
     for (size_t i = 0; i < sizeof(memory) / sizeof(*memory); i++)
         free(memory[i]);
 }
@@ -198,9 +221,11 @@ static int make_workspace(const Task *task, Workspace *work)
     work->bins = malloc(sizeof(double) * ranks * (k + 1));
     work->left = malloc(sizeof(double) * k), work->missing_sums = malloc(sizeof(double) * k);
     work->stack = malloc(sizeof(uint32_t) * 3 * (n + 2)), work->any_missing = malloc(task->p);
+    work->shares = malloc(sizeof(double) * k), work->codes = malloc(sizeof(int32_t) * n);
+    work->heads = malloc(sizeof(uint32_t) * ranks);
     if (work->rows && work->scratch && work->columns && work->weights && work->sums && work->cut && work->keys &&
         work->other_keys && work->bins && work->left && work->missing_sums && work->stack && work->bitmap &&
-        work->any_missing)
+        work->any_missing && work->shares && work->codes && work->heads)
         return 0;
     free_workspace(work);
     return -1;
@@ -232,35 +257,47 @@ static int check_ranks(const Task *task, Py_ssize_t distinct, uint8_t *any_missi
     return 0;
 }
 
-static int check_grow_sizes(Py_ssize_t n, Py_ssize_t p, Py_ssize_t k, Py_ssize_t max_features, Py_ssize_t trees)
+static int check_grow_sizes(Py_ssize_t n, Py_ssize_t p, Py_ssize_t k, Py_ssize_t n_drawn, Py_ssize_t max_features,
+                            Py_ssize_t trees)
 {
-    if (n >= 1 && n < MAX_ROWS && p >= 1 && p <= INT32_MAX && k >= 1 && k <= INT32_MAX && max_features >= 1 && trees >= 0)
+    if (n >= 1 && n < MAX_ROWS && p >= 1 && p <= INT32_MAX && k >= 1 && k <= INT32_MAX && n_drawn >= 1 &&
+        n_drawn <= n && max_features >= 1 && trees >= 0)
         return 0;
-    PyErr_SetString(PyExc_ValueError, "n, p, k, max_features or trees is out of range.");
+    PyErr_SetString(PyExc_ValueError, "n, p, k, n_drawn, max_features or trees is out of range.");
     return -1;
 }
 
-/* grow(n, p, k, max_features, min_node_weight, trees, distinct, ranks, missing, values, starts, outputs, seeds, feature,
- *      child, threshold, missing_left, predictions, counts, oob_sum, oob_count): what follows seeds is written to.
- * Each tree has memory for 2 n nodes; `distinct` is the number of values. */
+static int check_codes(const Task *task)
+{
+    int outside = 0;
+    for (size_t i = 0; task->codes && i < task->n; i++)
+        outside |= task->codes[i] < 0 || (size_t)task->codes[i] >= task->k;
+    if (outside)
+        PyErr_SetString(PyExc_ValueError, "codes must be from 0 to k - 1.");
+    return outside ? -1 : 0;
+}
+
+/* grow(n, p, k, n_drawn, max_features, min_node_weight, trees, distinct, ranks, missing, values, starts, outputs, seeds, feature,
+ *      child, threshold, missing_left, predictions, counts, oob_sum, oob_count, codes): what follows seeds, up to codes,
+ * is written to. Each tree has memory for 2 n nodes; `distinct` is the number of values; `codes` may be None. */
 static PyObject *grow(PyObject *self, PyObject *args)
 {
-    PyObject *o[14];
-    Py_buffer v[14];
-    Py_ssize_t n, p, k, max_features, trees, distinct;
+    PyObject *o[15];
+    Py_buffer v[15];
+    Py_ssize_t n, p, k, n_drawn, max_features, trees, distinct;
     double min_node_weight;
     (void)self;
-    if (!PyArg_ParseTuple(args, "nnnndnnOOOOOOOOOOOOOO", &n, &p, &k, &max_features, &min_node_weight, &trees, &distinct,
+    if (!PyArg_ParseTuple(args, "nnnnndnnOOOOOOOOOOOOOOO", &n, &p, &k, &n_drawn, &max_features, &min_node_weight, &trees, &distinct,
                           &o[0], &o[1], &o[2], &o[3], &o[4], &o[5], &o[6], &o[7], &o[8], &o[9], &o[10], &o[11], &o[12],
-                          &o[13]) ||
-        check_grow_sizes(n, p, k, max_features, trees))
+                          &o[13], &o[14]) ||
+        check_grow_sizes(n, p, k, n_drawn, max_features, trees))
         return NULL;
     const Py_ssize_t nodes_of_all = product(trees, 2 * n);
-    const ArraySpec specs[14] = {{"ranks", UINT32, READ, product(n, p)},
+    const ArraySpec specs[15] = {{"ranks", UINT32, READ, product(n, p)},
                                  {"missing", UINT32, READ, p},
                                  {"values", FLOAT64, READ, distinct},
                                  {"starts", INT64, READ, p},
-                                 {"outputs", FLOAT64, READ, product(n, k)},
+                                 {"outputs", FLOAT64, READ, o[14] == Py_None ? product(n, k) : k},
                                  {"seeds", UINT64, READ, trees},
                                  {"feature", INT32, WRITE, nodes_of_all},
                                  {"child", INT32, WRITE, nodes_of_all},
@@ -269,19 +306,20 @@ static PyObject *grow(PyObject *self, PyObject *args)
                                  {"predictions", FLOAT64, WRITE, product(nodes_of_all, k)},
                                  {"counts", INT32, WRITE, trees},
                                  {"oob_sum", FLOAT64, WRITE, product(n, k)},
-                                 {"oob_count", FLOAT64, WRITE, n}};
-    if (acquire_buffers(o, v, specs, 14))
+                                 {"oob_count", FLOAT64, WRITE, n},
+                                 {"codes", INT32, READ_OR_NONE, n}};
+    if (acquire_buffers(o, v, specs, 15))
         return NULL;
-    Task task = {v[0].buf,  v[1].buf,  v[2].buf,          v[3].buf,       v[4].buf, (size_t)n,
-                 (size_t)p, (size_t)k, (size_t)max_features, min_node_weight};
+    Task task = {v[0].buf,  v[1].buf,  v[2].buf,  v[3].buf, v[4].buf, v[14].buf,
+                 (size_t)n, (size_t)p, (size_t)k, (size_t)n_drawn, (size_t)max_features, min_node_weight};
     Workspace work;
     if (make_workspace(&task, &work)) {
-        release_buffers(v, 14);
+        release_buffers(v, 15);
         return PyErr_NoMemory();
     }
-    if (check_ranks(&task, distinct, work.any_missing)) {
+    if (check_ranks(&task, distinct, work.any_missing) || check_codes(&task)) {
         free_workspace(&work);
-        release_buffers(v, 14);
+        release_buffers(v, 15);
         return NULL;
     }
     const uint64_t *seeds = v[5].buf;
@@ -297,7 +335,7 @@ static PyObject *grow(PyObject *self, PyObject *args)
     }
     Py_END_ALLOW_THREADS
     free_workspace(&work);
-    release_buffers(v, 14);
+    release_buffers(v, 15);
     Py_RETURN_NONE;
 }
 

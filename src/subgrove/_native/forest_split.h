@@ -41,8 +41,10 @@ typedef struct {
     const uint32_t *missing; /* p: the rank of missing values in each column */
     const double *values;    /* distinct values in ascending order, column after column */
     const int64_t *starts;   /* p: where the values of each column start */
-    const double *outputs;   /* n x k */
+    const double *outputs;   /* n x k; with codes k: the output of a class in rows of other classes */
+    const int32_t *codes;    /* n: the class of each row, if the outputs are indicators of classes; otherwise null */
     size_t n, p, k;
+    size_t n_drawn; /* rows that the bootstrap draws for a tree */
     size_t max_features;
     double min_node_weight;
 } Task;
@@ -59,6 +61,9 @@ typedef struct {
     uint32_t *cut;               /* of the nodes of the current tree */
     uint8_t *any_missing;        /* p: whether a value of the column is missing */
     double *left, *missing_sums; /* k each */
+    double *shares;              /* k: of the classes in the current node */
+    int32_t *codes;              /* of the rows of the current node */
+    uint32_t *heads;             /* first row of each rank */
     uint32_t *stack;             /* (node, first row, number of rows) */
 } Workspace;
 
@@ -229,23 +234,20 @@ static inline int sorted_cuts(const Workspace *work, const uint64_t *keys, size_
     return 1;
 }
 
-/* Cuts of a column of whose ranks few occur in the node. Returns whether it varies. */
-static inline int radix_cuts(Workspace *work, const Column *column, const size_t k, const int has_missing, Scan scan,
-                             Cut *best)
+/* Keys of rows in ascending order, for a column of whose ranks few occur in the node. */
+static inline const uint64_t *radix_keys(Workspace *work, const Column *column)
 {
     for (size_t i = 0; i < column->m; i++)
         work->keys[i] = (uint64_t)column->ranks[column->rows[i]] << 32 | (uint32_t)i;
     radix_sort(&work->keys, &work->other_keys, column->m, column->missing);
-    return sorted_cuts(work, work->keys, column->m, 32, k, has_missing, scan, best);
+    return work->keys;
 }
 
-/* Cuts of very few rows: the position of a row is the number of keys below its own. Comparing all with all has no branch
- * to mispredict, and compilers vectorize it. */
-static inline int few_row_cuts(Workspace *work, const Column *column, const size_t k, const int has_missing, Scan scan,
-                               Cut *best)
+/* The same for very few rows: the position of a row is the number of keys below its own. Comparing all with all has no
+ * branch to mispredict, and compilers vectorize it. */
+static inline void few_row_keys(const Column *column, uint64_t *keys)
 {
     int32_t codes[FEW_ROWS];
-    uint64_t keys[FEW_ROWS];
     const size_t m = column->m;
     for (size_t i = 0; i < m; i++)
         codes[i] = (int32_t)(column->ranks[column->rows[i]] << FEW_ROWS_BITS | (uint32_t)i);
@@ -256,18 +258,22 @@ static inline int few_row_cuts(Workspace *work, const Column *column, const size
             place += codes[j] < own;
         keys[place] = (uint64_t)own;
     }
-    return sorted_cuts(work, keys, m, FEW_ROWS_BITS, k, has_missing, scan, best);
 }
 
 static inline int column_cuts(Workspace *work, const Column *column, const size_t k, const int has_missing, Scan scan,
                               Cut *best)
 {
-    if (column->m <= FEW_ROWS)
-        return few_row_cuts(work, column, k, has_missing, scan, best);
+    if (column->m <= FEW_ROWS) {
+        uint64_t keys[FEW_ROWS];
+        few_row_keys(column, keys);
+        return sorted_cuts(work, keys, column->m, FEW_ROWS_BITS, k, has_missing, scan, best);
+    }
     if (column->missing < DENSE * column->m)
         return dense_cuts(work, column, k, has_missing, scan, best);
-    return radix_cuts(work, column, k, has_missing, scan, best);
+    return sorted_cuts(work, radix_keys(work, column), column->m, 32, k, has_missing, scan, best);
 }
+
+#include "forest_classes.h"
 
 /* Evaluate the cuts of one column. Returns whether it varies in the node. */
 static int try_column(const Task *task, Workspace *work, const uint32_t *rows, size_t m, double all, uint32_t number,
@@ -280,8 +286,10 @@ static int try_column(const Task *task, Workspace *work, const uint32_t *rows, s
     int varies;
     memset(work->left, 0, sizeof(double) * k);
     if (work->any_missing[number])
-        scan.missing_weight = sum_missing(work, &column, k);
-    if (scan.missing_weight > 0.0)
+        scan.missing_weight = task->codes ? count_missing(work, &column, k) : sum_missing(work, &column, k);
+    if (task->codes)
+        varies = class_cuts(work, &column, k, &scan, best);
+    else if (scan.missing_weight > 0.0)
         varies = column_cuts(work, &column, k, 1, scan, best);
     else if (k == 1)
         varies = column_cuts(work, &column, 1, 0, scan, best);

@@ -135,26 +135,31 @@ def grow_forest(
     min_node_size: int = 5,
     tried: int | None = None,
     seed: int = 0,
+    codes: npt.NDArray[Any] | None = None,
+    max_samples: int | None = None,
     n_jobs: int | None = None,
 ) -> Any:
     """Grow a forest that predicts the outputs (one column for each) from predictors, which may have missing values.
 
     A node of at most `min_node_size` rows is not split; `tried` columns, drawn at random, compete for a split, the
-    rounded-down root of their number if not given. The forest is the same for any `n_jobs`.
+    rounded-down root of their number if not given. If the outputs are indicators of classes, `codes` are the classes
+    of the rows: the forest is then the same up to rounding, and grown faster. `max_samples` is the largest number of
+    rows that a tree is grown on. The forest is the same for any `n_jobs`.
     """
     n_columns = predictors.shape[1]
     tried = max(1, int(np.sqrt(n_columns))) if tried is None else tried
     if loader.forest is None:
         loader.warn_forest_fallback()
-        return grow_sklearn_forest(predictors, outputs, n_trees, min_node_size, tried, seed, n_jobs)
-    ranked = _ranked(predictors)
+        return grow_sklearn_forest(predictors, outputs, n_trees, min_node_size, tried, seed, n_jobs, max_samples)
+    ranked, n_drawn = _ranked(predictors), min(len(predictors), max_samples or len(predictors))
     mean = outputs.mean(axis=0)
-    centred = np.ascontiguousarray(outputs - mean)
+    classes = None if codes is None else np.ascontiguousarray(codes, dtype=np.int32)
+    centred = np.ascontiguousarray(outputs - mean) if codes is None else -mean
     seeds = np.random.default_rng(seed).integers(2**64, size=n_trees, dtype=np.uint64)
     shares = [seeds[at : at + _TREES_AT_ONCE] for at in range(0, n_trees, _TREES_AT_ONCE)]
 
     def work(share: npt.NDArray[np.uint64]) -> tuple[Any, ...]:
-        return _grow_some(ranked, centred, share, min_node_size + 1.0, tried)
+        return _grow_some(ranked, centred, classes, share, n_drawn, min_node_size + 1.0, tried)
 
     *arrays, out_of_bag_sums, out_of_bag_counts = zip(*_in_threads(work, shares, n_jobs), strict=True)
     sizes, feature, child, threshold, missing_left, values = map(np.concatenate, arrays)
@@ -200,18 +205,24 @@ def _ranked(predictors: Floats) -> tuple[npt.NDArray[Any], ...]:
 
 
 def _grow_some(
-    ranked: tuple[npt.NDArray[Any], ...], outputs: Floats, seeds: npt.NDArray[np.uint64], least: float, tried: int
+    ranked: tuple[npt.NDArray[Any], ...],
+    outputs: Floats,
+    codes: npt.NDArray[np.int32] | None,
+    seeds: npt.NDArray[np.uint64],
+    n_drawn: int,
+    least: float,
+    tried: int,
 ) -> tuple[Any, ...]:
     """Return the arrays of some trees, each with its own node numbers, and the sums of out-of-bag predictions."""
     assert loader.forest is not None
     ranks, _, distinct, _ = ranked
-    (p, n), k, trees = ranks.shape, outputs.shape[1], len(seeds)
+    (p, n), k, trees = ranks.shape, outputs.shape[-1], len(seeds)
     room = (trees, 2 * n)
     feature, child = np.empty(room, dtype=np.int32), np.empty(room, dtype=np.int32)
     threshold, missing_left, values = np.zeros(room), np.zeros(room, dtype=np.uint8), np.empty((*room, k))
     sizes, unseen, times = np.empty(trees, dtype=np.int32), np.zeros((n, k)), np.zeros(n)
     written = (feature, child, threshold, missing_left, values, sizes, unseen, times)
-    loader.forest.grow(n, p, k, tried, least, trees, len(distinct), *ranked, outputs, seeds, *written)
+    loader.forest.grow(n, p, k, n_drawn, tried, least, trees, len(distinct), *ranked, outputs, seeds, *written, codes)
     used = np.arange(2 * n) < sizes[:, None]
     return sizes, feature[used], child[used], threshold[used], missing_left[used], values[used], unseen, times
 
@@ -250,13 +261,22 @@ class SklearnForest:
 
 
 def grow_sklearn_forest(
-    predictors: Floats, outputs: Floats, n_trees: int, min_node_size: int, tried: int, seed: int, n_jobs: int | None
+    predictors: Floats,
+    outputs: Floats,
+    n_trees: int,
+    min_node_size: int,
+    tried: int,
+    seed: int,
+    n_jobs: int | None,
+    max_samples: int | None = None,
 ) -> SklearnForest:
     """Grow a forest with scikit-learn."""
     from sklearn.ensemble import RandomForestRegressor
 
     settings = {"min_samples_split": min_node_size + 1, "max_features": tried, "n_jobs": n_jobs}
     start = int(np.random.default_rng(seed).integers(2**31))
+    if max_samples is not None and max_samples < len(predictors):
+        settings["max_samples"] = max_samples
     forest = RandomForestRegressor(n_trees, **settings, random_state=start)
     rows = _single(predictors)
     forest.fit(rows, outputs if outputs.shape[1] > 1 else outputs[:, 0])

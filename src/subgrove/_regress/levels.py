@@ -22,9 +22,11 @@ from subgrove._regress.kernel import KernelPredictor, PilotForest, PredictorSum,
 from subgrove._regress.linear import fit_sparse_linear
 
 _MAX_KEPT = 0.9
-_PRIOR_WEIGHTS = (0.01, 0.03, 0.1, 0.3)  # share of the overall probabilities in each prediction
+_PRIOR_WEIGHTS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)  # share of the overall probabilities in each prediction
 _N_TREES = 60
+_N_TRIAL_TREES = 15  # of the forests by which the node size is selected
 _NODE_SIZES = (5, 20, 60)
+_MAX_SAMPLES = 2500  # rows that a tree is grown on
 _PRIOR_ROWS = 1.0  # rows with the overall shares that are added to each prediction
 _LEAST = 1e-12  # probability of a level
 _FLAT = 1e-3  # share of the overall shares in each prediction, so that no level is impossible
@@ -192,7 +194,7 @@ class LevelsFit:
 def fit_forest_levels(
     grams: FoldGrams, feature: str, series: npt.NDArray[np.generic], names: Sequence[str], seed: int
 ) -> LevelsFit | None:
-    """Grow forests with leaves of several sizes, and return that with the best out-of-bag log score."""
+    """Select the size of the leaves by the out-of-bag log score of small forests, and grow a larger one."""
     values, code = np.unique(series, return_inverse=True)
     parts = grams.design.allowed(names)
     if len(values) < 2 or not len(parts):
@@ -201,27 +203,31 @@ def fit_forest_levels(
     predictors[grams.order] = grams.values[:, parts]
     outputs = (code[:, None] == np.arange(len(values))).astype(np.float64)
     shares = outputs.mean(axis=0)
-    best: LevelsFit | None = None
-    columns = tuple(grams.design.parts[at] for at in parts)
-    for size in _NODE_SIZES:
-        if 2 * size > len(code):
-            break
+
+    def grown(size: int, n_trees: int) -> tuple[Any, float, Floats]:
+        tried = max(1, (2 * len(parts) + 2) // 3)
         forest = grow_forest(
             predictors,
             outputs,
-            n_trees=_N_TREES,
+            n_trees=n_trees,
             min_node_size=size,
-            tried=max(1, (2 * len(parts) + 2) // 3),
+            tried=tried,
             seed=seed,
+            codes=code,
+            max_samples=_MAX_SAMPLES,
             n_jobs=1,
         )
         weight = _PRIOR_ROWS / (_PRIOR_ROWS + size)
-        probabilities = mixed(np.where(np.isnan(forest.out_of_bag), shares, forest.out_of_bag), shares, weight)
-        scores = -np.log(np.maximum(probabilities[np.arange(len(code)), code], 1e-300))
-        if best is None or scores.mean() < best.scores.mean():
-            predictor = ForestLevels(feature, columns, forest, shares, weight, grams.design)
-            best = LevelsFit(predictor, values, scores)
-    return best
+        known = np.where(np.isnan(forest.out_of_bag), shares, forest.out_of_bag)
+        return forest, weight, log_scores(mixed(known, shares, weight), code)
+
+    sizes = [size for size in _NODE_SIZES if 2 * size <= len(code)]
+    if not sizes:
+        return None
+    best = min(sizes, key=lambda size: grown(size, _N_TRIAL_TREES)[2].mean())
+    forest, weight, scores = grown(best, _N_TREES)
+    columns = tuple(grams.design.parts[at] for at in parts)
+    return LevelsFit(ForestLevels(feature, columns, forest, shares, weight, grams.design), values, scores)
 
 
 def mixed(probabilities: Floats, shares: Floats, weight: float) -> Floats:

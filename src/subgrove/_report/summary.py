@@ -121,7 +121,7 @@ class Estimate(Part, frozen=True):
 class FidelitySummary(Part, frozen=True):
     """The fidelity check: whether resampled rows are realistic. An `auc` of 0.5 and an `mmd` of 0 are best.
 
-    `verdict` is "passed", "failed" or "unknown" (for example with too few rows).
+    `verdict` is "passed", "small difference", "failed" or "unknown" (for example with too few rows).
     """
 
     verdict: str

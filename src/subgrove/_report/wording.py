@@ -173,6 +173,8 @@ def fidelity_sentence(name: str, one: FidelitySummary, reason: str, how: str) ->
         classifier = f"a classifier of real and {how} rows; 0.5 is chance"
         auc = "" if one.auc is None else f" (AUC {number(one.auc)} of {classifier})"
         return tidy(f"Rows with {how} {name} are realistic{auc}.")
+    if one.verdict == "small difference":
+        return tidy(f"Rows with {how} {name} differ from real ones, but not much: {reason}.")
     if one.verdict == "failed":
         return tidy(f"Rows with {how} {name} fail the fidelity check: {reason}.")
     return tidy(f"The fidelity of rows with {how} {name} is unknown: {reason}.")

@@ -10,6 +10,11 @@ Scores of a value: its distance from the mean of the reference (location), the d
 two bandwidths (shape, spread), and a cosine of the distance, which differs for two modes (shape). Their deviations from
 the mean over the values of a row are summed over all rows, over groups of rows with similar values of another column,
 and over smooth functions of all other columns.
+
+The size of a difference is the root mean square, over such groups of rows, of the mean deviation of the real value from
+those of its row, in standard deviations of the score; the largest over scores and columns, less what is expected of
+correct draws. Waves count with a factor, since they spread a smooth function over many waves. The size does not grow
+with the number of rows.
 """
 
 from __future__ import annotations
@@ -32,13 +37,14 @@ _MAX_LABELS = 8  # labels with a score of their own
 _MAX_COLUMNS = 20  # other columns in the test: those that are most correlated with the reference
 _N_BINS, _MAX_VALUES = 8, 30  # a column with more distinct values is binned
 _TIED = 0.7  # distinct values by row, up to which rows with the same value are a group, too
+_WAVE_FACTOR = 12.0  # by which waves count in the size of a difference
 _N_FREQUENCIES = 64  # of cosine and sine waves, whose products approximate a Gaussian kernel
 
 
 def exchangeability_test(
     others: Points, values: Sequence[Points], reference: Sequence[Points], rng: np.random.Generator
-) -> tuple[float, str]:
-    """Return the p-value, and the score that differs most.
+) -> tuple[float, str, float]:
+    """Return the p-value, the score that differs most, and the size of the difference.
 
     Parameters
     ----------
@@ -56,24 +62,32 @@ def exchangeability_test(
     selected += m * np.arange(n)
     groups = list(_functions_of_others(others, reference, rng))
     statistics: dict[tuple[str, int], Floats] = {}
+    largest = np.zeros(len(selected))
     for name, score in _scores(values, reference):
         deviations = score - score.mean(axis=1, keepdims=True)
         size = float(np.sqrt(np.mean(deviations**2)))
         if size < _MIN_SCALE:
             continue
         drawn = (deviations / size).astype(np.float32).ravel().take(selected)
-        for at, functions in enumerate(groups):
+        for at, (functions, starts) in enumerate(groups):
             own = (drawn**2) @ (functions**2).sum(axis=1)  # only products of different rows have mean 0
-            total = ((drawn @ functions) ** 2).sum(axis=1) - own
+            squares = (drawn @ functions) ** 2
+            total = squares.sum(axis=1) - own
+            if len(starts):
+                by_column = np.add.reduceat(squares - drawn**2 @ functions**2, starts, axis=1).max(axis=1) / n
+            else:
+                by_column = total * (_WAVE_FACTOR / (_N_FREQUENCIES * n**2))
+            largest = np.maximum(largest, by_column)
             statistics[name, at] = statistics.get((name, at), 0.0) + total.astype(np.float64)
     if not statistics:
-        return 1.0, ""
+        return 1.0, "", 0.0
     array = np.array(list(statistics.values()))
     spread = array.std(axis=1, keepdims=True)
     array = (array - array.mean(axis=1, keepdims=True)) / np.where(spread > 0, spread, 1.0)
     combined = (np.maximum(array, 0.0) ** 2).sum(axis=0)
     p_value = float(np.mean(combined >= combined[0] * (1 - 1e-9)))
-    return p_value, list(statistics)[int(array[:, 0].argmax())][0]
+    size = np.sqrt(max(0.0, float(largest[0] - largest[1:].mean())))
+    return p_value, list(statistics)[int(array[:, 0].argmax())][0], float(size)
 
 
 def _scores(values: Sequence[Points], reference: Sequence[Points]) -> Iterator[tuple[str, Floats]]:
@@ -102,10 +116,15 @@ def _scores(values: Sequence[Points], reference: Sequence[Points]) -> Iterator[t
         yield name, (np.exp(-0.5 * squared / width**2) * same).mean(axis=2)
 
 
-def _functions_of_others(others: Points, reference: Sequence[Points], rng: np.random.Generator) -> Iterator[Singles]:
-    """Yield groups of functions of the other columns (rows, functions): constant, bins, equal values, and waves."""
+def _functions_of_others(
+    others: Points, reference: Sequence[Points], rng: np.random.Generator
+) -> Iterator[tuple[Singles, list[int]]]:
+    """Yield groups of functions of the other columns (rows, functions): constant, bins, equal values, and waves.
+
+    Beside them where the functions of each column start, if they are indicators of groups of rows.
+    """
     n = len(others)
-    yield np.ones((n, 1), dtype=np.float32)
+    yield np.full((n, 1), 1 / np.sqrt(n), dtype=np.float32), [0]
     matrix = others.matrix
     is_label = np.arange(matrix.shape[1]) >= others.numbers.shape[1]
     if matrix.shape[1] > _MAX_COLUMNS:
@@ -113,7 +132,9 @@ def _functions_of_others(others: Points, reference: Sequence[Points], rng: np.ra
         size = np.abs((mean - mean.mean()) @ matrix) / (matrix.std(axis=0) + 1e-12)
         kept = np.argsort(-size, kind="stable")[:_MAX_COLUMNS]
         matrix, is_label = matrix[:, kept], is_label[kept]
-    bins, values, angle = [], [], np.zeros((n, _N_FREQUENCIES))
+    bins: list[Floats] = []
+    values: list[Floats] = []
+    bin_starts, value_starts, angle = [], [], np.zeros((n, _N_FREQUENCIES))
     width = max(1.0, np.sqrt(matrix.shape[1]) / 2)  # of the kernel: wider for more columns
     for column, labelled in zip(matrix.T, is_label, strict=True):
         distinct, code = np.unique(column, return_inverse=True)
@@ -125,15 +146,18 @@ def _functions_of_others(others: Points, reference: Sequence[Points], rng: np.ra
             angle += column[:, None] * rng.normal(size=_N_FREQUENCIES) / width
         if len(distinct) > _MAX_VALUES:
             if len(distinct) < _TIED * n:
+                value_starts.append(len(values))
                 values += _indicators(code)
             if labelled:
                 continue
             code = np.searchsorted(np.quantile(column, np.arange(1, _N_BINS) / _N_BINS), column)
+        bin_starts.append(len(bins))
         bins += _indicators(code)
-    for functions in (bins, values, [*np.cos(angle).T, *np.sin(angle).T] if angle.any() else []):
+    waves = [*np.cos(angle).T, *np.sin(angle).T] if angle.any() else []
+    for functions, starts in ((bins, bin_starts), (values, value_starts), (waves, [])):
         if functions:
             group = np.column_stack(functions)
-            yield (group - group.mean(axis=0)).astype(np.float32)
+            yield (group - group.mean(axis=0)).astype(np.float32), starts
 
 
 def _indicators(code: Rows) -> list[Floats]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any, ClassVar
 
 import numpy as np
@@ -197,7 +198,8 @@ class SamplerSelector:
 
         Donors have combinations of values that occur, so they are preferred if none of the members alone needs more.
         """
-        alone = [self.of_column(name, feature) for name in feature]
+        first = self.of_column(feature[0], feature)
+        alone = chain([first], (self.of_column(name, feature) for name in feature[1:]))
         if all(choice.selected in ("marginal", "training_subgroups") for _, choice, _ in alone):
             return *self._by_tests(feature, self.training.predictors(feature)), None
         training = self.training
@@ -207,11 +209,11 @@ class SamplerSelector:
             SamplerSelector(training).of_column(name, feature[at:]) for at, name in enumerate(feature[1:], start=1)
         ]
         tree = self._grow(feature, tuple(map(training.table.series, feature)), self.training.predictors(feature))
-        used = [name for _, choice, _ in (alone[0], *later) for name in choice.conditioning if name not in feature]
+        used = [name for _, choice, _ in (first, *later) for name in choice.conditioning if name not in feature]
         sampler = ChainedMembers(
             training.table.columns,
             names=feature,
-            samplers=(alone[0][0], *(ignoring_own_values(one) for one, _, _ in later)),
+            samplers=(first[0], *(ignoring_own_values(one) for one, _, _ in later)),
             shown=tree.at_depth(training.report_depth),
             table=training.table,
             rows=training.rows,
