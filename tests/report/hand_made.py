@@ -18,6 +18,7 @@ from subgrove._report.summary import (
     FeatureSummary,
     FidelitySummary,
     GapStepSummary,
+    GroupSummary,
     MethodSummary,
     ModelSummary,
     PredictorShare,
@@ -148,6 +149,7 @@ def numeric_feature(name: str = "temp", rank: int = 1, outputs: Sequence[str | N
         distribution=Distribution(tuple(1.8 * at for at in range(21)), (), counts, by, 3),
         x_labels=(),
         effect_sentences=("Predictions rise by 1,700 bikes from 2 to 30 in winter, and hardly change in summer.",),
+        direction="rise with temp up to 22, then fall",
     )
 
 
@@ -194,6 +196,7 @@ def independent_feature(name: str = "holiday", rank: int = 3) -> FeatureSummary:
         lines=(level_line("pdp", None, ("NO", "YES"), lambda x: 4600 - 30 * x),),
         distribution=Distribution((), ("NO", "YES"), (200, 19), ((200, 19),), 0),
         effect_sentences=(),
+        direction="rise with temp up to 22, then fall",
     )
 
 
@@ -249,6 +252,16 @@ def summary_of(features: Sequence[FeatureSummary], verdict: str = "good") -> Sum
         dependence=dependence_of(features),
         dependence_sentences=("3 of 9 features are predicted by the others.",),
         features=tuple(features),
+        groups=(
+            GroupSummary(
+                "temp and hum",
+                ("temp", "hum"),
+                estimate(450.0, 20.0),
+                estimate(800.0, 30.0),
+                fidelity(),
+                "temp and hum are important given the other features: 450 bikes.",
+            ),
+        ),
         methods=MethodSummary(
             ("Conditional importance resamples a feature within its subgroups and measures the increase of the loss.",),
             (Setting("seed", 1), Setting("n_repeats", 5), Setting("max_depth", 2), Setting("n_jobs", None)),

@@ -106,7 +106,7 @@ def test_highlights_name_the_important_features() -> None:
     summary = bike_report().summary
     important = [one for one in summary.features if one.conditional.finding == "important"]
     assert len(summary.highlights) <= 5
-    assert summary.highlights[1].startswith(f"{len(important)} of 3 features are important")
+    assert summary.highlights[1].startswith(f"Of 3 features, {len(important)} are important")
     assert all(one.feature in summary.highlights[1] for one in important)
 
 
@@ -298,7 +298,7 @@ def test_other_samplers_and_subgroups_have_reports(sampler: str) -> None:
     ("change", "error", "says"),
     [
         ({"features": ["zz"]}, "ParameterError", "features names 'zz'"),
-        ({"features": [["a", "b"]]}, "ParameterError", "one feature at a time"),
+        ({"features": [["a", "a"]]}, "ParameterError", "names a column twice"),
         ({"loss": "auc"}, "ParameterError", "score of all rows"),
         ({"loss": ["squared_error", "absolute_error"]}, "ParameterError", "has 2 losses"),
         ({"sampler": "marginal"}, "ParameterError", "does not condition on other columns"),
@@ -361,8 +361,8 @@ def test_a_nearly_perfect_model_gets_a_leakage_warning() -> None:
         return 1000 * X["leak"] + 3 * (X["temp"] - 15)
 
     summary = sg.report(model, leaking(train), leaking(test), n_repeats=2, random_state=1).summary
-    assert summary.highlights[1].startswith("The model is nearly perfect.")
-    assert "starting with leak, the feature with the largest importance" in summary.highlights[1]
+    assert summary.highlights[2].startswith("The model is nearly perfect.")
+    assert "starting with leak, the feature with the largest importance" in summary.highlights[2]
     assert "contains the target" in summary.cautions[0]
     usual = bike_report().summary
     assert not any("nearly perfect" in sentence for sentence in (*usual.highlights, *usual.cautions))
@@ -383,3 +383,57 @@ def test_large_data_is_explained_on_a_sample_of_its_rows(tmp_path: Path) -> None
     assert [one.name for one in summary.data.columns] == list(test.X.columns)
     with pytest.raises(sg.exceptions.ParameterError, match="name of the target column"):
         sg.report(model, train, (rows, None), features=["temp"], **SMALL)
+
+
+def redundant(n: int, seed: int) -> tuple[pd.DataFrame, Any]:
+    """`length`, `width` and `weight` are nearly the same; y depends on them and a little on `age`, not on `noise`."""
+    rng = np.random.default_rng(seed)
+    size = rng.normal(size=n)
+    near = {name: size + 0.15 * rng.normal(size=n) for name in ("length", "width", "weight")}
+    X = pd.DataFrame({**near, "age": rng.normal(size=n), "noise": rng.normal(size=n)})
+    return X, 10 * size + 3 * X["age"] + rng.normal(size=n)
+
+
+def mean_of_sizes(X: pd.DataFrame) -> Any:
+    return 10 * X[["length", "width", "weight"]].mean(axis=1) + 3 * X["age"]
+
+
+def test_redundant_features_lead_the_findings_as_a_group() -> None:
+    summary = sg.report(mean_of_sizes, redundant(500, 1), redundant(300, 2), n_repeats=5, random_state=1).summary
+    (group,) = summary.groups
+    assert group.features == ("length", "width", "weight")
+    assert group.conditional.finding == "important"
+    assert group.conditional.estimate > 5 * max(
+        one.conditional.estimate for one in summary.features if one.feature in group.features
+    )
+    assert "length, width and weight together raise the absolute error by" in summary.highlights[1]
+    assert summary.highlights[1].startswith("Of 2 features and 1 group of redundant features, 2 are important")
+    assert not any("noise" in sentence for sentence in summary.highlights)
+    assert any("predictions rise with age" in sentence for sentence in summary.highlights)
+
+
+def test_joint_importance_is_that_of_the_verb() -> None:
+    train, test = redundant(400, 1), redundant(200, 2)
+    groups = [["length", "width"], "age"]
+    summary = sg.report(mean_of_sizes, train, test, features=groups, n_repeats=5, random_state=1).summary
+    (group,) = summary.groups
+    imp = sg.importance(
+        mean_of_sizes, *test, train=train[0], features=groups, loss="absolute_error", n_repeats=5, random_state=1
+    )
+    assert group.conditional.estimate == imp.overall["estimate"][0]
+    assert sorted(one.feature for one in summary.features) == ["age", "length", "width"]
+
+
+def test_without_anything_that_adds_to_all_others_marginal_importance_is_named() -> None:
+    """Five columns of nearly the same, which the user names apart from each other and from the group that they are."""
+    train, test = redundant(400, 1), redundant(100, 2)
+    copies = [X.drop(columns=["age", "noise"]).assign(height=X["width"]) for X, _ in (train, test)]
+
+    def model(X: pd.DataFrame) -> Any:
+        return 10 * X.mean(axis=1)
+
+    pairs = [(X, 10 * X["length"] + y - y) for X, (_, y) in zip(copies, (train, test), strict=True)]
+    summary = sg.report(model, *pairs, features=["width", "height"], n_repeats=5, random_state=1).summary
+    assert summary.groups[0].name == "width and height"
+    assert "No feature is shown to be important given the others" in summary.highlights[1]
+    assert "Shuffled among all rows, width and height together raise" in summary.highlights[1]

@@ -225,17 +225,17 @@ def _write_report(
 
 
 def _print_importance(summary: Any, output: Output) -> None:
-    """Print the importance of the features of a report, most important first."""
-    rows = [
-        (
-            one.feature,
-            number(one.conditional.estimate),
-            _interval(one.conditional),
-            number(one.marginal.estimate),
-            "" if one.fidelity is None else FIDELITY_NOTES.get(one.fidelity.verdict, ""),
-        )
-        for one in summary.features
-    ]
+    """Print the importance of groups and features of a report, most important first, members below their group."""
+    grouped = {name for group in summary.groups for name in group.features}
+    own = [one for one in summary.features if one.feature not in grouped]
+    rows = []
+    for one in sorted([*summary.groups, *own], key=lambda one: -one.conditional.estimate):
+        rows.append(_importance_row(getattr(one, "feature", "") or f"{one.name} (together)", one))
+        rows += [
+            _importance_row(f"  {each.feature}", each)
+            for each in summary.features
+            if each.feature in getattr(one, "features", ())
+        ]
     loss = summary.loss.replace("_", " ")
     title = f"Importance: increase of the {loss} when a feature is resampled (baseline {number(summary.baseline)})"
     header = ("feature", "conditional", f"{summary.level:.0%} interval", "marginal", "note")
@@ -244,6 +244,11 @@ def _print_importance(summary: Any, output: Output) -> None:
         output.say(f"\nThe model is {summary.model.verdict}: {' '.join(summary.model.sentences)}")
 
 
+def _importance_row(name: str, one: Any) -> tuple[str, ...]:
+    note = "" if one.fidelity is None else FIDELITY_NOTES.get(one.fidelity.verdict, "")
+    return name, number(one.conditional.estimate), _interval(one.conditional), number(one.marginal.estimate), note
+
+
 def _interval(estimate: Any) -> str:
     low, high = number(estimate.conf_low), number(estimate.conf_high)
-    return f"{low} to {high}" if low and high else ""
+    return f"{low} to {high}" if low and high else f"at least {low}" if low else ""

@@ -10,6 +10,9 @@
 - "unreliable": resampled rows failed the fidelity check, so the estimate is that of rows that need not exist;
 - "none": no loss changed at all;
 - "unknown": there is no interval, or it does not hold (`reliable`).
+
+If few rows have most of the loss, the upper bound does not hold, but the lower one does: such an estimate may be
+important, small or suggestive, and is otherwise unknown.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ import numpy as np
 
 from subgrove._importance.intervals import adjusted_p_values
 from subgrove._importance.tables import ImportanceData, is_unrealistic, overall_line, subgroup_lines
+from subgrove._scoring.estimate_variance import FEW_ROWS_MORE
 from subgrove._scoring.feature_result import FeatureResult
 
 Finding = Literal[
@@ -51,7 +55,7 @@ def finding_of(line: Mapping[str, Any], baseline: float, level: float, *, unreal
         return "none"
     if unrealistic:
         return "unreliable"
-    if np.isnan(low) or np.isnan(high) or line.get("reliable"):
+    if np.isnan(low) or np.isnan(high) or (line.get("reliable") and not (low > 0 and has_lower_bound(line))):
         return "unknown"
     if high < 0:
         return "negative"
@@ -60,6 +64,11 @@ def finding_of(line: Mapping[str, Any], baseline: float, level: float, *, unreal
     if not line["p_holm"] <= 1 - level + 1e-12:  # also if it is not known; 1 - 0.95 is slightly above 0.05
         return "suggestive"
     return "important" if estimate >= IMPORTANT * abs(baseline) else "small"
+
+
+def has_lower_bound(line: Mapping[str, Any]) -> bool:
+    """Return whether the lower bound of a line holds, although its interval does not."""
+    return bool(line.get("reliable") == FEW_ROWS_MORE)
 
 
 def overall_findings(result: ImportanceData, at: int) -> dict[str, tuple[dict[str, Any], Finding]]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from subgrove._core.html_views import html_of
 from subgrove._core.text import count_of, first_of, number, percent
-from subgrove._importance.evidence import IMPORTANT, Finding, differs, overall_findings
+from subgrove._importance.evidence import IMPORTANT, Finding, differs, has_lower_bound, overall_findings
 from subgrove._importance.tables import ImportanceData, is_unrealistic, sampler_choices, score_of, subgroup_lines
 from subgrove._scoring.feature_result import FeatureResult
 
@@ -109,6 +109,9 @@ def _cost(result: ImportanceData, score: FeatureResult, at: int, line: dict[str,
     text = f"{start} {verb} the {_loss(result, at)} by {number(abs(estimate))}{change}"
     if np.isnan(line["std_error"]):
         return f"{text}; there is no interval."
+    if has_lower_bound(line) and line["conf_low"] > 0:
+        bound = f"{100 * result.level:.4g} % interval from {number(line['conf_low'])} on"
+        return f"{text} ({bound}, without an upper bound: {line['reliable']})."
     if line.get("reliable"):
         return f"{text}, without a reliable interval: {line['reliable']}."
     interval = f"{number(line['conf_low'])} to {number(line['conf_high'])}"

@@ -381,3 +381,24 @@ def level_sentences(name: str, lines: Sequence[ReportCurve], rules: Sequence[str
                 f"({low}), a difference of {by}."
             )
     return [tidy(sentence) for sentence in sentences]
+
+
+def numeric_direction(name: str, one: CurveShape, *, dated: bool) -> str:
+    """Return what predictions do as a number increases, such as "rise with temp up to 22.5, then fall"."""
+    turn = "" if dated else f" up to {number(one.turn)}"
+    return {
+        "rises": f"rise with {name}",
+        "falls": f"fall with {name}",
+        "rises, then falls": f"rise with {name}{turn}, then fall",
+        "falls, then rises": f"fall with {name}{turn}, then rise",
+        "goes up and down": f"go up and down with {name}",
+        "flat": "",
+    }[one.shape]
+
+
+def level_direction(name: str, line: ReportCurve, spread: float) -> str:
+    """Return for which levels predictions are highest and lowest; "" if they hardly differ."""
+    seen = [(y, str(x)) for x, y, support in zip(line.x, line.y, line.support, strict=True) if support]
+    if len(seen) < 2 or max(seen)[0] - min(seen)[0] <= FLAT * spread:
+        return ""
+    return f"are highest for {name} = {max(seen)[1]} and lowest for {min(seen)[1]}"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -14,11 +15,20 @@ from subgrove._core.text import number
 from subgrove._data.columns import number_text
 from subgrove._data.table import TypedColumn
 from subgrove._importance import Gap, ImportanceResult
-from subgrove._importance.evidence import Finding, overall_findings, subgroup_findings
+from subgrove._importance.evidence import Finding, has_lower_bound, overall_findings, subgroup_findings
 from subgrove._importance.explanation import resampling_sentences
 from subgrove._importance.tables import differences
 from subgrove._report import wording
-from subgrove._report.curves import FeatureCurves, curves_of, distribution, level_sentences, numeric_sentences
+from subgrove._report.curves import (
+    FeatureCurves,
+    curve_shape,
+    curves_of,
+    distribution,
+    level_direction,
+    level_sentences,
+    numeric_direction,
+    numeric_sentences,
+)
 from subgrove._report.inputs import ReportInputs
 from subgrove._report.summary import (
     CandidateSummary,
@@ -26,6 +36,7 @@ from subgrove._report.summary import (
     FeatureSummary,
     FidelitySummary,
     GapStepSummary,
+    GroupSummary,
     SubgroupSummary,
     TreeNode,
 )
@@ -69,7 +80,8 @@ class FeatureGaps:
 
 def feature_gaps(conditional: ImportanceResult, marginal: ImportanceResult, n_columns: int) -> FeatureGaps:
     """Return the gaps of the features, the most significant first."""
-    lines = {line["feature"]: line for line in differences(conditional, marginal)}
+    single = {score.title for score in conditional.scores if len(score.feature) == 1}
+    lines = {line["feature"]: line for line in differences(conditional, marginal) if line["feature"] in single}
     gaps: dict[str, Gap] = {}
     n_rows, n_fits = 0, 0
     for feature in sorted(lines, key=lambda name: -_significance(lines[name])):
@@ -117,11 +129,30 @@ class ReportResults:
         """Loss of the baseline predictions."""
         return float(self.conditional.baseline[0])
 
+    @cached_property
+    def estimates(self) -> tuple[dict[str, Estimate], dict[str, Estimate]]:
+        """The conditional and the marginal estimate of each feature and group.
+
+        P-values are adjusted for the groups and the features that belong to none; those of members of groups for all
+        features.
+        """
+        conditional, marginal = (_estimates(result) for result in (self.conditional, self.marginal))
+        return conditional, marginal
+
+
+def _estimates(result: ImportanceResult) -> dict[str, Estimate]:
+    grouped = {name for score in result.scores if len(score.feature) > 1 for name in score.feature}
+    features = tuple(score for score in result.scores if len(score.feature) == 1)
+    others = tuple(score for score in result.scores if score.title not in grouped)
+    found = overall_findings(replace(result, scores=features), 0) | overall_findings(replace(result, scores=others), 0)
+    return {name: estimate_of(*line) for name, line in found.items()}
+
 
 def estimate_of(line: Mapping[str, Any], finding: Finding) -> Estimate:
     """Return the estimate in a row of a table; None for unknown numbers and for intervals that do not hold."""
     if line.get("reliable"):
-        line = {**line, "conf_low": np.nan, "conf_high": np.nan, "p_value": np.nan}
+        low = line["conf_low"] if has_lower_bound(line) and line["conf_low"] > 0 else np.nan
+        line = {**line, "conf_low": low, "conf_high": np.nan, "p_value": np.nan}
     known = {name: _known(line[name]) for name in ("std_error", "conf_low", "conf_high", "p_value", "mc_error")}
     return Estimate(estimate=float(line["estimate"]), **known, noise=str(line["noise"]), finding=finding)
 
@@ -143,21 +174,29 @@ def feature_summaries(
     inputs: ReportInputs, results: ReportResults, advance: Callable[[int], None]
 ) -> tuple[list[FeatureSummary], int]:
     """Return all features by rank, and the number of rows predicted for curves; `advance` reports progress."""
-    by_estimate = sorted(
-        with_rows(results.conditional.scores, "report"), key=lambda score: -float(score.overall[0].mean())
-    )
-    estimates = [
-        {name: estimate_of(*found) for name, found in overall_findings(result, 0).items()}
-        for result in (results.conditional, results.marginal)
-    ]
-    summaries, n_rows = [], 0
-    for place, score in enumerate(by_estimate):
+    single = [score for score in with_rows(results.conditional.scores, "report") if len(score.feature) == 1]
+    estimates, summaries, n_rows = results.estimates, [], 0
+    for place, score in enumerate(sorted(single, key=lambda score: -float(score.overall[0].mean()))):
         curves = curves_of(inputs, score.title, results.conditional.subgroups.get(score.title))
         conditional, marginal = (each[score.title] for each in estimates)
         summaries.append(_summary(inputs, results, score, place + 1, curves, conditional, marginal))
         n_rows += curves.rows_predicted
         advance(1)
     return summaries, n_rows
+
+
+def group_summaries(inputs: ReportInputs, results: ReportResults) -> tuple[GroupSummary, ...]:
+    """Return the groups of features, the most important first."""
+    summaries = []
+    conditional, marginal = results.estimates
+    for score in results.conditional.scores:
+        if len(score.feature) > 1:
+            name = wording.group_name(score.title, score.feature)
+            one, other = conditional[score.title], marginal[score.title]
+            sentence = wording.headline(name, one, other, results.conditional.level, False)
+            fidelity = fidelity_of(score, "resampled")
+            summaries.append(GroupSummary(name, tuple(score.feature), one, other, fidelity, sentence))
+    return tuple(sorted(summaries, key=lambda one: -one.conditional.estimate))
 
 
 def _summary(
@@ -195,6 +234,7 @@ def _summary(
         distribution=distribution(series, score.code, len(score.rules)),
         x_labels=curves.x_labels,
         effect_sentences=tuple(_effect_sentences(results, score, series, curves)),
+        direction=_direction(results, score, series, curves),
     )
     return msgspec.structs.replace(summary, story=tuple(_story(results, score, summary)))
 
@@ -283,6 +323,22 @@ def _effect_sentences(
         else:
             sentences += level_sentences(score.title, own, score.rules, results.spread)
     return sentences
+
+
+def _direction(results: ReportResults, score: FeatureResult, series: TypedColumn, curves: FeatureCurves) -> str:
+    """Return what predictions do as the feature increases; "" for several outputs, or if it is unknown."""
+    if len({line.output for line in curves.lines}) > 1:
+        return ""
+    by_kind = {line.kind: line for line in curves.lines if line.subgroup is None}
+    line = by_kind.get("ale", by_kind.get("pdp"))  # ALE compares neighbouring rows, PDP may include unrealistic ones
+    if line is None:
+        return ""
+    if series.info.kind != "numeric":
+        return level_direction(score.title, line, results.spread)
+    bounds = _middle_ranges(series.values, score)[0]
+    dated = series.info.is_date or series.info.is_duration
+    shape = None if bounds is None else curve_shape(line, *bounds, results.spread)
+    return "" if shape is None else numeric_direction(score.title, shape, dated=dated)
 
 
 def _date_texts(bounds: tuple[float, float], series: TypedColumn) -> tuple[str, str]:

@@ -17,6 +17,7 @@ from subgrove._core.validate import whole_number
 from subgrove._data.columns import parse_features
 from subgrove._data.replace_columns import Frames
 from subgrove._data.table import Table, read_table
+from subgrove._dependence.groups import groups_of, named_group
 from subgrove._models.predictor import (
     Predictor,
     Target,
@@ -113,6 +114,8 @@ class ReportInputs:
     used, drawn : LabelledRows
         Test rows on which importance, and curves, are computed.
     features : tuple of str
+    groups : tuple of tuple of str
+        Groups of redundant features, whose members are resampled together, too.
     task : {"regression", "classification"}
     target : str
         Name of y.
@@ -135,6 +138,7 @@ class ReportInputs:
     used: LabelledRows
     drawn: LabelledRows
     features: tuple[str, ...]
+    groups: tuple[tuple[str, ...], ...]
     task: str
     target: str
     classes: tuple[Any, ...]
@@ -183,7 +187,8 @@ def read_inputs(
     _reject_other_columns(trained.table.names, tested.table.names)
     effective_jobs(n_jobs)  # raises if n_jobs is invalid
     depth = whole_number("max_depth", max_depth, least=0)
-    names = _features(features, tested.table.names)
+    method = _sampler(sampler, depth)
+    names, groups = _features(features, trained.table, method)
     row_loss = _loss(loss, model, tested.y)
     task = SURE_TASKS.get(row_loss.response_method) or ("classification" if is_classifier(model) else "regression")
     targets = _targets(model, row_loss, trained, tested)
@@ -196,13 +201,14 @@ def read_inputs(
         used=used,
         drawn=used.some(some_rows(used.n, n_curve_rows, seed, "rows of curves")),
         features=names,
+        groups=groups,
         task=task,
         target=target if target is not None else str(getattr(tested.y, "name", None) or "y"),
         classes=targets[1].classes if task == "classification" else (),
         common=_by_frequency(targets[0]) if task == "classification" else (),
         loss=row_loss,
         targets=targets,
-        sampler=_sampler(sampler, depth),
+        sampler=method,
         max_depth=depth,
         n_repeats=_repeats(n_repeats, used.n, len(names)),
         seed=seed,
@@ -258,15 +264,14 @@ def _reject_other_columns(train: tuple[str, ...], test: tuple[str, ...]) -> None
             )
 
 
-def _features(features: Any, columns: tuple[str, ...]) -> tuple[str, ...]:
-    parsed = parse_features(features, columns)
-    groups = [members for members in parsed if len(members) > 1]
-    if groups:
-        raise ParameterError(
-            f"features has the group {quote(groups[0])}; a report has one feature at a time. "
-            "Name columns one by one, and use sg.importance for the group."
-        )
-    return tuple(name for (name,) in parsed)
+def _features(features: Any, train: Table, sampler: Any) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """Return the features, each once, and the groups of them: as the user named them, or those that are redundant."""
+    parsed = parse_features(features, train.names)
+    names = tuple(dict.fromkeys(name for members in parsed for name in members))
+    groups = tuple(members for members in parsed if len(members) > 1)
+    if groups or not (isinstance(sampler, Sampler) and sampler.accepts_groups):
+        return names, groups
+    return names, tuple(map(named_group, groups_of(train, names).redundant))
 
 
 def _loss(loss: Any, model: Any, y: Any) -> Loss:

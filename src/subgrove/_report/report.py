@@ -22,7 +22,13 @@ from subgrove._core.html_views import html_of
 from subgrove._core.text import count_of
 from subgrove._data.table import read_once
 from subgrove._importance import importance
-from subgrove._report.features import ReportResults, feature_gaps, feature_summaries, fidelity_of
+from subgrove._report.features import (
+    ReportResults,
+    feature_gaps,
+    feature_summaries,
+    fidelity_of,
+    group_summaries,
+)
 from subgrove._report.inputs import ReportInputs, ReportLabels, read_inputs, read_labels
 from subgrove._report.methods import (
     data_summary,
@@ -47,7 +53,7 @@ def summarize(inputs: ReportInputs, labels: ReportLabels, *, progress: bool | No
     with progress_bar(progress, 7 * n, "Explaining the model") as advance, _collected(messages):
         quality = performance(inputs)
         common: dict[str, Any] = {
-            "features": list(inputs.features),
+            "features": [*inputs.features, *inputs.groups],
             "loss": inputs.loss,
             "n_repeats": inputs.n_repeats,
             "random_state": inputs.seed,
@@ -65,6 +71,7 @@ def summarize(inputs: ReportInputs, labels: ReportLabels, *, progress: bool | No
         gaps = feature_gaps(conditional, marginal, len(inputs.test.table.names) - 1)
         advance(2 * n)
         results = ReportResults(conditional, marginal, gaps, quality.spread)
+        groups = group_summaries(inputs, results)
         features, n_curve_rows = feature_summaries(inputs, results, advance)
     rows = {
         "performance": quality.rows_predicted,
@@ -98,10 +105,12 @@ def summarize(inputs: ReportInputs, labels: ReportLabels, *, progress: bool | No
             model,
             data,
             features,
+            groups,
             results.baseline,
             inputs.loss.name.replace("_", " "),
             results.conditional.level,
         ),
+        groups=groups,
         dependence=dependence,
         dependence_sentences=dependence_sentences(dependence),
         features=tuple(features),
@@ -248,8 +257,9 @@ def report(
         The training rows of the model, and held-out rows on which the report explains it. X may be `LargeData`, a path
         to Parquet or a lazy table, with the name of the target column as y: the report is then on a sample of its rows
         (`LargeData(..., sample_size=)`), and says so.
-    features : list of str, optional
-        The features to explain; all columns by default. Samplers condition on all columns in any case.
+    features : list or dict, optional
+        The features to explain, and groups of them as lists, as in `importance`; all columns by default. The members
+        of a group are explained one by one and together. Unless groups are given, those of `find_groups` are.
     loss : str, Loss or callable, optional
         The loss in which importance is measured; it must have a value for each row. By default absolute error; for
         classifiers log loss, or the share of rows misclassified if they have no `predict_proba`.

@@ -238,8 +238,8 @@ class FeatureSummary(Part, frozen=True):
     and `gap` has the steps between them. `headline` is the finding in one sentence, `story` the explanation. `fidelity`
     and `marginal_fidelity` state whether resampled rows, and shuffled rows, are realistic. The leaves of `tree` are the
     `subgroups`; it has one node where there is no split. `lines` are curves: "pdp" and "ale" over all rows, "pdp" in
-    each subgroup; `effect_sentences` state what they show. `x_labels` are positions and labels of ticks where numbers
-    stand for dates.
+    each subgroup; `effect_sentences` state what they show, and `direction` in a few words what predictions do as the
+    feature increases. `x_labels` are positions and labels of ticks where numbers stand for dates.
     """
 
     feature: str
@@ -260,6 +260,7 @@ class FeatureSummary(Part, frozen=True):
     distribution: Distribution
     x_labels: tuple[tuple[Number, str], ...]
     effect_sentences: tuple[str, ...]
+    direction: str
 
     def __post_init__(self) -> None:
         for at, node in enumerate(self.tree):
@@ -285,6 +286,21 @@ class FeatureSummary(Part, frozen=True):
     def places(self) -> dict[int, int]:
         """The position of each subgroup, which is that of its colour and letter."""
         return {one.subgroup: place for place, one in enumerate(self.subgroups)}
+
+
+class GroupSummary(Part, frozen=True):
+    """A group of features that are redundant with each other, or were named as a group, and their joint importance.
+
+    `conditional` is the importance if all `features` are resampled together given all other columns, `marginal` if
+    they are shuffled together.
+    """
+
+    name: str
+    features: tuple[str, ...]
+    conditional: Estimate
+    marginal: Estimate
+    fidelity: FidelitySummary | None
+    headline: str
 
 
 class Setting(Part, frozen=True):
@@ -329,6 +345,8 @@ class Summary(Part, frozen=True):
         The findings of the dependence table.
     features : tuple of FeatureSummary
         By rank.
+    groups : tuple of GroupSummary
+        Groups of features, the most important first.
     cautions : tuple of str
         What not to conclude.
     warnings : tuple of str
@@ -347,6 +365,7 @@ class Summary(Part, frozen=True):
     dependence: tuple[DependenceSummary, ...]
     dependence_sentences: tuple[str, ...]
     features: tuple[FeatureSummary, ...]
+    groups: tuple[GroupSummary, ...]
     methods: MethodSummary
     cautions: tuple[str, ...]
     warnings: tuple[str, ...]

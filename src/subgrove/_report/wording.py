@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from subgrove._core.text import common_decimals, count_of, listed, number, percent
+from subgrove._core.text import TOGETHER, common_decimals, count_of, listed, number, percent
 from subgrove._importance.evidence import IMPORTANT, differs
 from subgrove._report.summary import (
     DataSummary,
@@ -17,6 +17,7 @@ from subgrove._report.summary import (
     FeatureSummary,
     FidelitySummary,
     GapStepSummary,
+    GroupSummary,
     ModelSummary,
     PredictorShare,
     SubgroupSummary,
@@ -35,6 +36,9 @@ def with_interval(one: Estimate, level: float) -> str:
 
 def with_range(one: Estimate, words: str = "") -> str:
     """Return an estimate and its interval, such as "303 (262 to 350)"."""
+    if one.conf_low is not None and one.conf_high is None:
+        estimate, low = common_decimals([one.estimate, one.conf_low], one.estimate - one.conf_low)
+        return f"{estimate} ({words}at least {low})"
     if one.conf_low is None or one.conf_high is None:
         return number(one.estimate)
     estimate, low, high = common_decimals(
@@ -54,7 +58,7 @@ def tidy(sentence: str) -> str:
 
 
 def headline(name: str, one: Estimate, marginal: Estimate, level: float, independent: bool) -> str:
-    """Return the finding on a feature. `independent`: no other column was found to predict it."""
+    """Return the finding on a feature or group. `independent`: no other column was found to predict it."""
     interval, given = with_interval(one, level), "" if independent else " given the other features"
     finding = {
         "important": f"{name} is important{given}: {interval}",
@@ -186,33 +190,54 @@ _MOST = 5
 _NAMED = 3  # important features with their numbers
 _NEARLY_PERFECT = 0.98  # skill from which on a column may contain the target
 _REDUNDANT = 0.9  # explained share from which on a feature is called nearly redundant
-_OVERSTATED = 0.25  # share of the marginal importance that the gap has to exceed
+_SHARED = 0.25  # share of the marginal importance that the gap has to exceed
+_MEMBERS = 4  # of a group that are named
 
 
 def highlights(
     model: ModelSummary,
     data: DataSummary,
     features: Sequence[FeatureSummary],
+    groups: Sequence[GroupSummary],
     baseline: float,
     loss: str,
     level: float,
 ) -> tuple[str, ...]:
-    """Return the key findings: performance, important features, overstatement, subgroups, reliability.
+    """Return the key findings: performance, important features and groups, directions, overlap, subgroups, reliability.
 
-    What not to rely on is always stated, and no other sentence relies on it.
+    Redundant features are named as a group. What not to rely on is always stated, and no other sentence relies on it.
     """
-    failed = _failed(features)
-    reliable = [one for one in features if one.feature not in failed]
-    sentences = [_performance(model, data), *_leakage(model, features), _important(features, loss)]
+    drivers = _drivers(features, groups)
+    failed = [*_failed(drivers), *(name for name in _failed(features) if name not in {_name(one) for one in drivers})]
+    reliable = [one for one in features if _name(one) not in failed]
+    important = [one for one in drivers if one.conditional.finding == "important"]
+    sentences = [_performance(model, data), _important(important, drivers, loss), *_leakage(model, features)]
     contrasts = [contrast(one.feature, one.subgroups, level) for one in reliable]
     where = next((sentence for sentence in contrasts if sentence), None)
-    sentences += [one for one in (_overstated(reliable, baseline, loss), where) if one is not None]
+    others = (_redundant(important), _directions(important), where, _overlap(reliable, groups, baseline, loss))
+    sentences += [one for one in others if one is not None]
     sentences = sentences[: _MOST - bool(failed)]
     if failed:
         sentences.append(
             f"The conditional importance of {listed(failed)} is unreliable: resampled rows fail the fidelity check."
         )
     return tuple(tidy(sentence) for sentence in sentences)
+
+
+def group_name(name: str, members: Sequence[str]) -> str:
+    """Return a group in a sentence: its own name, or some of its columns if these are many."""
+    return listed(members, _MEMBERS) if name in (TOGETHER.join(members), ", ".join(members)) else name
+
+
+def _name(one: FeatureSummary | GroupSummary) -> str:
+    return one.feature if isinstance(one, FeatureSummary) else one.name
+
+
+def _drivers(features: Sequence[FeatureSummary], groups: Sequence[GroupSummary]) -> list[FeatureSummary | GroupSummary]:
+    """Return groups, and features that belong to none, the most important first."""
+    grouped = {name for group in groups for name in group.features}
+    drivers = [*groups, *(one for one in features if one.feature not in grouped)]
+    return sorted(drivers, key=lambda one: -one.conditional.estimate)
 
 
 def _performance(model: ModelSummary, data: DataSummary) -> str:
@@ -241,45 +266,86 @@ def _leakage(model: ModelSummary, features: Sequence[FeatureSummary]) -> list[st
     ]
 
 
-def _important(features: Sequence[FeatureSummary], loss: str) -> str:
-    """Name the important features, or say that none is shown to be."""
-    important = [one for one in features if one.conditional.finding == "important"]
+def _important(
+    important: Sequence[FeatureSummary | GroupSummary], drivers: Sequence[FeatureSummary | GroupSummary], loss: str
+) -> str:
+    """Name the important features and groups, or say that none is shown to be."""
     rule = f"at least {percent(IMPORTANT)} of the baseline loss, significant after Holm's adjustment"
     if not important:
-        return f"No feature is shown to be important given the others ({rule})."
+        return f"No feature is shown to be important given the others ({rule}). {_by_marginal(drivers, loss)}"
     first, *others = important[:_NAMED]
     verb = "is" if len(important) == 1 else "are"
-    effects = [f"{first.feature} raises the {loss} by {with_range(first.conditional)}"]
-    effects += [f"{one.feature} by {with_range(one.conditional)}" for one in others]
+    effects = [f"{_joint(first)} the {loss} by {with_range(first.conditional)}"]
+    effects += [f"{_name(one)} by {with_range(one.conditional)}" for one in others]
     effects += [f"{len(important) - _NAMED} more by less"] * (len(important) > _NAMED)
+    n_groups = sum(isinstance(one, GroupSummary) for one in drivers)
+    counted = count_of(len(drivers) - n_groups, "feature") + (
+        f" and {count_of(n_groups, 'group')} of redundant features" if n_groups else ""
+    )
     return (
-        f"{len(important)} of {count_of(len(features), 'feature')} {verb} important ({rule}). Resampled given the "
-        f"other features, {listed(effects)}."
+        f"Of {counted}, {len(important)} {verb} important ({rule}). Resampled given the other features, "
+        f"{'; '.join(effects)}."
     )
 
 
-def _overstated(features: Sequence[FeatureSummary], baseline: float, loss: str) -> str | None:
-    """Name the feature that shuffling overstates most: significantly, and by more than a quarter."""
-    found = []
+def _by_marginal(drivers: Sequence[FeatureSummary | GroupSummary], loss: str) -> str:
+    """Name what has the largest marginal importance, where nothing adds to all others."""
+    found = [one for one in drivers if (one.marginal.conf_low or 0.0) > 0]
+    if not found:
+        return ""
+    first, *others = sorted(found, key=lambda one: -one.marginal.estimate)[:_NAMED]
+    effects = [f"{_joint(first)} the {loss} by {with_range(first.marginal)}"]
+    effects += [f"{_name(one)} by {with_range(one.marginal)}" for one in others]
+    return (
+        f"Shuffled among all rows, {'; '.join(effects)}: the model relies on them, but each can be replaced by "
+        "other features."
+    )
+
+
+def _joint(one: FeatureSummary | GroupSummary) -> str:
+    return f"{one.feature} raises" if isinstance(one, FeatureSummary) else f"{one.name} together raise"
+
+
+def _redundant(important: Sequence[FeatureSummary | GroupSummary]) -> str | None:
+    """Say of the most important group that its members can replace each other."""
+    group = next((one for one in important if isinstance(one, GroupSummary)), None)
+    if group is None:
+        return None
+    return (
+        f"{group.name} carry largely the same information, so that each of them adds little to the others: "
+        "read their joint importance."
+    )
+
+
+def _directions(important: Sequence[FeatureSummary | GroupSummary]) -> str | None:
+    """Say what predictions do as the most important features increase."""
+    words = [one.direction for one in important if isinstance(one, FeatureSummary) and one.direction][:_NAMED]
+    return f"Other things being equal, predictions {'; they '.join(words)}." if words else None
+
+
+def _overlap(
+    features: Sequence[FeatureSummary], groups: Sequence[GroupSummary], baseline: float, loss: str
+) -> str | None:
+    """Name the feature that shares most with the others: significantly, and more than a quarter of its importance."""
+    grouped, found = {name for group in groups for name in group.features}, []
     for one in features:
         gap = one.marginal.estimate - one.conditional.estimate
         noise = sum((step.noise or 0.0) ** 2 for step in one.gap) ** 0.5
-        large = gap > 2 * noise and gap > _OVERSTATED * one.marginal.estimate
+        large = gap > 2 * noise and gap > _SHARED * one.marginal.estimate
         if (one.marginal.conf_low or 0.0) > 0 and one.marginal.estimate >= IMPORTANT * abs(baseline) and large:
-            found.append((gap, one))
+            found.append((one.feature not in grouped, gap, one))
     if not found:
         return None
-    _, one = max(found, key=lambda pair: pair[0])
+    *_, one = max(found, key=lambda triple: triple[:2])
     columns = shared_with(one.gap, 2) if one.gap else "the other features"
-    verb = "are" if " and " in columns or (columns.startswith("the other ") and columns != "the other column") else "is"
     return (
-        f"Shuffling overstates {one.feature}: it raises the {loss} by {with_range(one.marginal)}, but by "
-        f"{with_range(one.conditional)} once {columns} {verb} held fixed."
+        f"{one.feature} shares information with {columns}: shuffled among all rows it raises the {loss} by "
+        f"{with_range(one.marginal)}, resampled given the other features by {with_range(one.conditional)}."
     )
 
 
-def _failed(features: Sequence[FeatureSummary]) -> list[str]:
-    return [one.feature for one in features if one.fidelity is not None and one.fidelity.verdict == "failed"]
+def _failed(features: Sequence[FeatureSummary | GroupSummary]) -> list[str]:
+    return [_name(one) for one in features if one.fidelity is not None and one.fidelity.verdict == "failed"]
 
 
 def cautions(

@@ -159,22 +159,28 @@ def _contributions(values: Floats, weights: Floats) -> Floats:
     return np.asarray(share * (values - (values @ share / len(share))[:, None]))
 
 
+FEW_ROWS_MORE, FEW_ROWS_LESS = "few rows have most of the loss", "few rows have most of the change"
 _FEWEST_ROWS, _LARGE_L_KURTOSIS, _SMALL_DF = 50, 0.34, 50.0  # see docs/decisions/0023
 
 
-def reliability(score: FeatureResult, at: int, weights: Floats | None, df: float, k: int | None = None) -> str:
+def reliability(
+    score: FeatureResult, at: int, weights: Floats | None, correction: SkewnessCorrection, k: int | None = None
+) -> str:
     """Return why the interval of all rows, or of a subgroup, is unreliable; empty if it is not.
 
-    `df` are the degrees of freedom that the kurtosis leaves.
+    If few rows have most of the loss (`FEW_ROWS_MORE`), other such rows may exist that the sample does not have: then
+    the mean may be larger than the interval, but its lower bound holds (`benchmarks/marks.py`).
     """
     n = float(score.sizes.sum() if k is None else score.sizes[k])
     if n < _FEWEST_ROWS:
         return f"fewer than {_FEWEST_ROWS} rows"
     inside = slice(None) if k is None else score.code == k
     own = None if weights is None else weights[inside]
-    if df >= _SMALL_DF or (score.has_rows and l_kurtosis(score.influence[at][inside], own) < _LARGE_L_KURTOSIS - 2 / n):
+    if correction.df >= _SMALL_DF or (
+        score.has_rows and l_kurtosis(score.influence[at][inside], own) < _LARGE_L_KURTOSIS - 2 / n
+    ):
         return ""
-    return "few rows have most of the loss"
+    return FEW_ROWS_MORE if correction.third > 0 else FEW_ROWS_LESS
 
 
 def l_kurtosis(values: Floats, weights: Floats | None = None) -> float:

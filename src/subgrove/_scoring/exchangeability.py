@@ -103,6 +103,7 @@ def _scores(values: Sequence[Points], reference: Sequence[Points]) -> Iterator[t
         locations.append(np.clip((own - draws.mean(axis=1, keepdims=True)) / scale, -_CLIP, _CLIP))
         yield "shape", np.cos(_MODES * locations[-1])
         squared += np.minimum((own[:, :, None] - draws[:, None]) / scale[:, :, None], _CLIP) ** 2
+    squared /= max(1, numbers.shape[2])  # the mean over the members of a group, so that bandwidths are as wide
     same = np.ones(squared.shape)
     for own, draws in zip(np.moveaxis(labels, 2, 0), np.moveaxis(drawn_labels, 2, 0), strict=True):
         distinct, counts = np.unique(draws, return_counts=True)
@@ -111,7 +112,8 @@ def _scores(values: Sequence[Points], reference: Sequence[Points]) -> Iterator[t
         same *= own[:, :, None] == draws[:, None]
     yield from (("location", score) for score in locations)
     if numbers.shape[2] + labels.shape[2] > 1:  # how the columns of a group depend on each other
-        yield from (("shape", one * two) for one, two in combinations(locations[:6], 2))
+        products = (one * two for one, two in combinations(locations[:6], 2))
+        yield from (("shape", np.sign(each) * np.sqrt(np.abs(each))) for each in products)  # few values must not decide
     for name, width in _BANDWIDTHS.items():
         yield name, (np.exp(-0.5 * squared / width**2) * same).mean(axis=2)
 
