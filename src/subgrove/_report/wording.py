@@ -10,6 +10,8 @@ from collections.abc import Sequence
 
 from subgrove._core.text import common_decimals, count_of, listed, number, percent
 from subgrove._importance.evidence import IMPORTANT, differs
+from subgrove._report.leakage import leakage_sentence
+from subgrove._report.model_summary import ModelSummary
 from subgrove._report.summary import (
     DataSummary,
     DependenceSummary,
@@ -17,7 +19,6 @@ from subgrove._report.summary import (
     FeatureSummary,
     FidelitySummary,
     GapStepSummary,
-    ModelSummary,
     PredictorShare,
     SubgroupSummary,
 )
@@ -220,15 +221,19 @@ def _performance(model: ModelSummary, data: DataSummary) -> str:
     sentence = f"The model predicts {model.target} with a {score.name} of {number(score.value)}{error} on {rows}"
     if score.constant is None or score.skill is None:
         return f"{sentence}."
-    constant = f"the best constant prediction ({number(score.constant)})"
     if model.verdict == "useless":
-        return f"{sentence}, not significantly better than {constant}: the findings below describe an unreliable model."
+        return f"{model.verdict_sentence} The findings below describe an unreliable model."
+    if model.verdict == "uncertain" or model.judged_by != score.name:
+        return f"{sentence}. {model.verdict_sentence}"
     weak = ", a weak model" if model.verdict == "weak" else ""
+    constant = f"the best constant prediction ({number(score.constant)})"
     return f"{sentence}, {percent(score.skill)} below that of {constant}{weak}."
 
 
 def _leakage(model: ModelSummary, features: Sequence[FeatureSummary]) -> list[str]:
-    """Warn of a nearly perfect model, which may have a column that is known only with the target."""
+    """Name columns that nearly determine the target, or else warn of a nearly perfect model."""
+    if model.leakage:
+        return [leakage_sentence(model.leakage, model.target)]
     skills = [one.skill or 0.0 for one in model.scores if one.std_error is not None]  # one row may be right by chance
     if max(skills, default=0.0) < _NEARLY_PERFECT or not features:
         return []
@@ -292,11 +297,12 @@ def cautions(
         )
     elif model.verdict == "weak":
         sentences.append("This model is weak. Features that it does not use may be important to a better model.")
-    if _leakage(model, features):
-        sentences.append(
-            "A nearly perfect model may use a column that contains the target. The importance of all other columns is "
-            "then that of what this column leaves unexplained."
-        )
+    elif model.verdict == "uncertain":
+        sentences.append("The test rows do not show whether this model predicts the target. Use more rows.")
+    sentences += [
+        f"{sentence} The importance of all other columns is that of what such a column leaves unexplained."
+        for sentence in _leakage(model, features)
+    ]
     redundant = [
         f"{one.feature} (predicted by {one.predictors[0].column})"
         for one in dependence

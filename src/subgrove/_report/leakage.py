@@ -1,0 +1,134 @@
+"""Target leakage: columns that nearly determine the target, alone or as a sum of two or three.
+
+For each column a tree predicts the target from this column alone, on half of a sample of the training rows, and is
+evaluated on the other half, both ways round. A tree of one column finds any function of it: a copy of the target, a
+monotone or other transformation, a code of its classes, or a missing value. Numbers are replaced by their ranks, so
+that outliers and skewness do not matter. A legitimate predictor rarely explains 98 % of the target alone (carat
+explains 93 % of the ranks of diamond prices); a copy with a tenth of the target's standard deviation as noise does.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from subgrove._core.execution import stream
+from subgrove._core.kinds import Floats
+from subgrove._core.text import listed, percent
+from subgrove._report.inputs import ReportInputs, some_rows
+from subgrove._report.model_summary import LeakageSummary
+
+NEARLY = 0.98
+"""Share of the target from which on a column is said to determine it nearly."""
+_NEARLY_SUM = 0.999  # the same for a sum of columns, which has more ways to fit
+_MOST_ROWS, _SCREENING_ROWS, _FEWEST_ROWS = 2_000, 400, 20
+_SCREENED = 0.8  # share on the screening rows from which on a column is evaluated on all
+_MOST_CLASSES = 20
+_MOST_SUMMED = 3
+_LEAVES = (1, 5)  # fewest rows of a leaf, with few and many rows
+
+
+def leaking_columns(inputs: ReportInputs) -> tuple[LeakageSummary, ...]:
+    """Return the columns that nearly determine the target, the most determining first."""
+    train = inputs.train
+    if train.n < _FEWEST_ROWS:
+        return ()
+    rows = stream(inputs.seed, "order of rows for leakage").permutation(
+        some_rows(train.n, _MOST_ROWS, inputs.seed, "rows for leakage")
+    )
+    target = _outputs(np.asarray(inputs.targets[0].raw)[rows], numbers=inputs.task == "regression")
+    if target is None:
+        return ()
+    columns = {name: _values(inputs, name)[rows] for name in train.table.names}
+    found = []
+    for name, values in columns.items():
+        few = slice(_SCREENING_ROWS)
+        if _explained(values[few], target[few]) >= _SCREENED:
+            share = _explained(values, target)
+            if share >= NEARLY:
+                found.append(LeakageSummary((name,), share))
+    if not found and inputs.task == "regression":
+        numeric = {name: columns[name] for name in columns if not train.table.series(name).info.is_nominal}
+        found = _sum_of_columns(numeric, np.asarray(inputs.targets[0].raw, dtype=np.float64)[rows])
+    return tuple(sorted(found, key=lambda one: -one.explained))
+
+
+def leakage_sentence(leakage: tuple[LeakageSummary, ...], target: str) -> str:
+    """Return the columns that nearly determine the target, and what to check."""
+    if len(leakage[0].columns) > 1:
+        sentence = (
+            f"a sum of {listed(leakage[0].columns)}, with weights, determines {target}: it explains "
+            f"{percent(leakage[0].explained)} of it on held-out rows"
+        )
+    else:
+        names = listed([f"{one.columns[0]} ({percent(one.explained)})" for one in leakage], 10)
+        each, verb = ("each ", "determine") if len(leakage) > 1 else ("", "determines")
+        sentence = (
+            f"{names} {each}nearly {verb} {target} alone (share explained on held-out rows, {percent(NEARLY)} or more)"
+        )
+    return (
+        f"Possible target leakage: {sentence}. Check that such a column is known before the target, and drop it if not."
+    )
+
+
+def _values(inputs: ReportInputs, name: str) -> Floats:
+    series = inputs.train.table.series(name)
+    return np.where(series.missing, np.nan, np.asarray(series.values, dtype=np.float64))
+
+
+def _outputs(raw: npt.NDArray[np.generic], *, numbers: bool) -> Floats | None:
+    """Return ranks of numbers, or indicators of the most frequent classes, as (n, k); None if there is one value."""
+    from scipy.stats import rankdata
+
+    if numbers:
+        ranks = np.asarray(rankdata(np.asarray(raw, dtype=np.float64)), dtype=np.float64)[:, None]
+        return ranks if np.ptp(ranks) > 0 else None
+    classes, codes, counts = np.unique(raw, return_inverse=True, return_counts=True)
+    if len(classes) < 2:
+        return None
+    return np.asarray(codes[:, None] == np.argsort(-counts, kind="stable")[:_MOST_CLASSES], dtype=np.float64)
+
+
+def _explained(values: Floats, target: Floats) -> float:
+    """Return the share of the target that a tree of one column explains on held-out rows."""
+    from sklearn.tree import DecisionTreeRegressor
+
+    half = len(values) // 2
+    first, second = slice(None, half), slice(half, None)
+    lost = total = 0.0
+    for fitted, tested in ((first, second), (second, first)):
+        tree = DecisionTreeRegressor(min_samples_leaf=_LEAVES[half >= _SCREENING_ROWS], random_state=0)
+        with np.errstate(over="ignore"):
+            column = np.clip(values[:, None], -3e38, 3e38)  # trees of scikit-learn have single precision
+        predicted = tree.fit(column[fitted], target[fitted]).predict(column[tested]).reshape(target[tested].shape)
+        lost += float(((target[tested] - predicted) ** 2).sum())
+        total += float(((target[tested] - target[fitted].mean(axis=0)) ** 2).sum())
+    return 1 - lost / total if total > 0 else 0.0
+
+
+def _sum_of_columns(columns: dict[str, Floats], y: Floats) -> list[LeakageSummary]:
+    """Return two or three columns whose linear combination is the target, by forward selection."""
+    names, half = list(columns), len(y) // 2
+    if len(names) < 2 or not np.isfinite(y).all():
+        return []
+    X = np.column_stack([np.where(np.isfinite(one), one, _mean(one)) for one in columns.values()])
+    deviation = X.std(axis=0)
+    X = (X - X.mean(axis=0)) / np.where(deviation > 0, deviation, 1)
+    selected: list[int] = []
+    residual = y[:half] - y[:half].mean()
+    for _ in range(_MOST_SUMMED):
+        selected.append(int(np.abs(X[:half].T @ residual).argmax()))
+        design = np.column_stack([np.ones(len(y)), X[:, selected]])
+        weights = np.linalg.lstsq(design[:half], y[:half], rcond=None)[0]
+        residual = y[:half] - design[:half] @ weights
+        held_out = y[half:]
+        total = float(((held_out - y[:half].mean()) ** 2).sum())
+        share = 1 - float(((held_out - design[half:] @ weights) ** 2).sum()) / total if total > 0 else 0.0
+        if share >= _NEARLY_SUM and len(selected) > 1:
+            return [LeakageSummary(tuple(names[at] for at in selected), share)]
+    return []
+
+
+def _mean(values: Floats) -> float:
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if len(known) else 0.0
