@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -29,8 +30,9 @@ def noise_of(n: int) -> pd.DataFrame:
     return X.assign(kind=pd.Categorical(RNG.choice(list("xyz"), n)))
 
 
-TRANSFORMATIONS = {
+TRANSFORMATIONS: dict[str, Callable[[Any], Any]] = {
     "copy": lambda y: y,
+    "copy far from 0": lambda y: 1e9 + y,
     "falling": lambda y: -3 * y + 7,
     "monotone": lambda y: np.exp(0.5 * y),
     "folded": lambda y: np.where(np.floor(2 * y) % 2 == 0, y, 100 - y),
@@ -40,7 +42,7 @@ TRANSFORMATIONS = {
 
 
 @pytest.mark.parametrize("n", [60, 300, 5000])
-@pytest.mark.parametrize("name", ["copy", "falling", "monotone", "noisy copy"])
+@pytest.mark.parametrize("name", ["copy", "copy far from 0", "falling", "monotone", "noisy copy"])
 def test_a_function_of_the_target_is_found(n: int, name: str) -> None:
     y = np.exp(RNG.normal(size=n)) if name == "copy" else RNG.normal(size=n)
     assert leaks(noise_of(n).assign(leak=TRANSFORMATIONS[name](y)), y) == [("leak",)]
@@ -64,7 +66,7 @@ def test_a_code_of_the_classes_is_found(kind: str) -> None:
     y = np.array(["no", "maybe", "yes"])[codes]
     if kind == "missing":  # a date of payment, say, that only one class has
         y = np.where(codes == 0, "no", "yes")
-    leak = {
+    leak: Any = {
         "numbers": np.array([17.0, 3.0, 99.0])[codes],
         "levels": pd.Categorical(np.array(["q", "r", "s"])[codes]),
         "missing": np.where(codes == 0, np.nan, RNG.normal(size=1500)),
@@ -112,3 +114,10 @@ def test_few_rows_and_a_constant_target_have_no_leak() -> None:
     X = noise_of(15)
     assert leaks(X, X["a"].to_numpy()) == []
     assert leaks(noise_of(100), np.zeros(100)) == []
+
+
+def test_columns_of_any_kind_and_size_are_read() -> None:
+    y = pd.Series(RNG.integers(0, 50, 200), dtype="Int64")
+    days = pd.to_datetime("2024-01-01") + pd.to_timedelta(y.astype(int), unit="D")
+    X = noise_of(200).assign(huge=RNG.normal(size=200) * 1e307, empty=np.nan, constant=1.0, flag=y > 20, day=days)
+    assert leaks(X, y) == [("day",)]

@@ -28,28 +28,34 @@ _MOST_SUMMED = 3
 _LEAVES = (1, 5)  # fewest rows of a leaf, with few and many rows
 
 
+@np.errstate(all="ignore")
 def leaking_columns(inputs: ReportInputs) -> tuple[LeakageSummary, ...]:
     """Return the columns that nearly determine the target, the most determining first."""
+    from scipy.stats import rankdata
+
     train = inputs.train
     if train.n < _FEWEST_ROWS:
         return ()
     rows = stream(inputs.seed, "order of rows for leakage").permutation(
         some_rows(train.n, _MOST_ROWS, inputs.seed, "rows for leakage")
     )
-    target = _outputs(np.asarray(inputs.targets[0].raw)[rows], numbers=inputs.task == "regression")
-    if target is None:
+    raw, few = inputs.targets[0].raw[rows], slice(_SCREENING_ROWS)
+    numbers = raw.astype(np.float64) if inputs.task == "regression" else None
+    target = _classes(raw.astype(str)) if numbers is None else np.asarray(rankdata(numbers))[:, None]
+    if np.ptp(target) == 0:
         return ()
-    columns = {name: _values(inputs, name)[rows] for name in train.table.names}
-    found = []
-    for name, values in columns.items():
-        few = slice(_SCREENING_ROWS)
-        if _explained(values[few], target[few]) >= _SCREENED:
-            share = _explained(values, target)
-            if share >= NEARLY:
-                found.append(LeakageSummary((name,), share))
-    if not found and inputs.task == "regression":
-        numeric = {name: columns[name] for name in columns if not train.table.series(name).info.is_nominal}
-        found = _sum_of_columns(numeric, np.asarray(inputs.targets[0].raw, dtype=np.float64)[rows])
+    found, numeric = [], {}
+    for name in train.table.names:
+        series = train.table.series(name)
+        values, missing = np.asarray(series.values, dtype=np.float64)[rows], series.missing[rows]
+        if not series.info.is_nominal:
+            numeric[name] = np.where(missing, values[~missing].mean() if not missing.all() else 0.0, values)
+        # trees of scikit-learn have single precision, in which different values may be equal; their ranks are not
+        column = np.where(missing, np.nan, rankdata(np.where(missing, 0.0, values), method="dense"))
+        if _explained(column[few], target[few]) >= _SCREENED and (share := _explained(column, target)) >= NEARLY:
+            found.append(LeakageSummary((name,), share))
+    if not found and numbers is not None:
+        found = _sum_of_columns(numeric, numbers)
     return tuple(sorted(found, key=lambda one: -one.explained))
 
 
@@ -71,21 +77,9 @@ def leakage_sentence(leakage: tuple[LeakageSummary, ...], target: str) -> str:
     )
 
 
-def _values(inputs: ReportInputs, name: str) -> Floats:
-    series = inputs.train.table.series(name)
-    return np.where(series.missing, np.nan, np.asarray(series.values, dtype=np.float64))
-
-
-def _outputs(raw: npt.NDArray[np.generic], *, numbers: bool) -> Floats | None:
-    """Return ranks of numbers, or indicators of the most frequent classes, as (n, k); None if there is one value."""
-    from scipy.stats import rankdata
-
-    if numbers:
-        ranks = np.asarray(rankdata(np.asarray(raw, dtype=np.float64)), dtype=np.float64)[:, None]
-        return ranks if np.ptp(ranks) > 0 else None
-    classes, codes, counts = np.unique(raw, return_inverse=True, return_counts=True)
-    if len(classes) < 2:
-        return None
+def _classes(labels: npt.NDArray[np.str_]) -> Floats:
+    """Return indicators of the most frequent classes, (n, k)."""
+    _, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
     return np.asarray(codes[:, None] == np.argsort(-counts, kind="stable")[:_MOST_CLASSES], dtype=np.float64)
 
 
@@ -98,9 +92,8 @@ def _explained(values: Floats, target: Floats) -> float:
     lost = total = 0.0
     for fitted, tested in ((first, second), (second, first)):
         tree = DecisionTreeRegressor(min_samples_leaf=_LEAVES[half >= _SCREENING_ROWS], random_state=0)
-        with np.errstate(over="ignore"):
-            column = np.clip(values[:, None], -3e38, 3e38)  # trees of scikit-learn have single precision
-        predicted = tree.fit(column[fitted], target[fitted]).predict(column[tested]).reshape(target[tested].shape)
+        predicted = tree.fit(values[fitted, None], target[fitted]).predict(values[tested, None])
+        predicted = predicted.reshape(target[tested].shape)
         lost += float(((target[tested] - predicted) ** 2).sum())
         total += float(((target[tested] - target[fitted].mean(axis=0)) ** 2).sum())
     return 1 - lost / total if total > 0 else 0.0
@@ -108,12 +101,12 @@ def _explained(values: Floats, target: Floats) -> float:
 
 def _sum_of_columns(columns: dict[str, Floats], y: Floats) -> list[LeakageSummary]:
     """Return two or three columns whose linear combination is the target, by forward selection."""
-    names, half = list(columns), len(y) // 2
-    if len(names) < 2 or not np.isfinite(y).all():
+    half = len(y) // 2
+    X = np.array([(one - one.mean()) / one.std() for one in columns.values()]).T.reshape(len(y), -1)
+    usable = np.isfinite(X).all(axis=0)
+    X, names = X[:, usable], [name for name, use in zip(columns, usable, strict=True) if use]
+    if len(names) < 2:
         return []
-    X = np.column_stack([np.where(np.isfinite(one), one, _mean(one)) for one in columns.values()])
-    deviation = X.std(axis=0)
-    X = (X - X.mean(axis=0)) / np.where(deviation > 0, deviation, 1)
     selected: list[int] = []
     residual = y[:half] - y[:half].mean()
     for _ in range(_MOST_SUMMED):
@@ -127,8 +120,3 @@ def _sum_of_columns(columns: dict[str, Floats], y: Floats) -> list[LeakageSummar
         if share >= _NEARLY_SUM and len(selected) > 1:
             return [LeakageSummary(tuple(names[at] for at in selected), share)]
     return []
-
-
-def _mean(values: Floats) -> float:
-    known = values[np.isfinite(values)]
-    return float(known.mean()) if len(known) else 0.0

@@ -234,8 +234,10 @@ def _constant(loss: Loss, trained: Any, n: int, *, probabilities: bool) -> npt.N
 def _others(inputs: ReportInputs, predictions: Predictions) -> list[Measure]:
     """Return the other usual scores."""
     if inputs.task == "regression":
-        kinds = (predictions.dtype.kind, np.asarray(inputs.test.y).dtype.kind)
-        return _of_numbers(inputs, predictions) if predictions.ndim == 1 and set(kinds) <= set("iufb") else []
+        y = inputs.targets[1]
+        kinds = {predictions.dtype.kind, y.raw.dtype.kind}  # a loss of the user's own may compare anything
+        numbers = y.numbers is not None or (kinds <= set("iufb") and predictions.ndim == y.raw.ndim)
+        return _of_numbers(inputs, predictions) if numbers else []
     names = [name for name in ("log_loss", "brier") if name != inputs.loss.name and inputs.probabilities]
     measures = [_row_losses(inputs, get(name), predictions).measure(title_of(get(name))) for name in names]
     wrong = _row_losses(inputs, get("zero_one"), predictions).measure("")
@@ -257,7 +259,8 @@ def _of_numbers(inputs: ReportInputs, predictions: Predictions) -> list[Measure]
     measures.append(Measure(Score("root mean squared error", root, of_root, constant, skill)))
     if squares.skill is not None:
         measures.append(Measure(Score(R2, squares.skill, squares.skill_error, 0.0, squares.skill), squares.skill_error))
-    return [*measures, *_rank_correlation(np.asarray(inputs.test.y, dtype=np.float64), predictions)]
+    y, predicted = (np.asarray(one, dtype=np.float64) for one in (inputs.targets[1].raw, predictions))
+    return [*measures, *_rank_correlation(y, predicted)]
 
 
 def _without_outliers(absolute: PairedLosses) -> list[Measure]:
@@ -270,7 +273,7 @@ def _without_outliers(absolute: PairedLosses) -> list[Measure]:
     return [PairedLosses(absolute.own[usual], absolute.constant[usual]).measure(USUAL)]
 
 
-def _rank_correlation(y: Floats, predictions: Predictions) -> list[Measure]:
+def _rank_correlation(y: Floats, predictions: Floats) -> list[Measure]:
     """Return Spearman's correlation, with the standard error of Bonett and Wright (2000); none if it is undefined."""
     from scipy.stats import rankdata
 
