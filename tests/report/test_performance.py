@@ -119,6 +119,7 @@ def test_one_outlier_does_not_hide_a_good_model(outlier: float, judged_by: str) 
 def test_predictions_on_another_scale_are_weak_and_their_order_is_reported() -> None:
     found = performance_of(lambda X: 1000 + 2 * X["a"], Y)
     assert (found.judgement.verdict, found.judgement.score.name) == ("weak", "rank correlation")
+    assert found.judgement.sentence.startswith("The model is weak: it orders the rows better than chance, with a rank")
     assert "their scale may be wrong" in " ".join(found.sentences)
 
 

@@ -11,9 +11,9 @@ follows from the skill (the share of the constant's loss that the model removes)
 The loss for which a model was trained is not known in general. A model of means is worse than the median in absolute
 error where the target is skewed, and one row can dominate the squared error. So the verdict is the best one over the
 reported loss, absolute and squared error, and the absolute error without outliers if these have most of it; for classes
-over the log loss, the Brier score and accuracy. A model whose
-predictions are no closer to the target than a constant but have its order (rank correlation, area under the ROC curve)
-is "weak". The page and the command use this verdict and no other.
+over the reported loss, log loss and Brier score. A model whose predictions are no closer to the target than a constant
+but have its order (rank correlation, area under the ROC curve), or whose labels alone are better (accuracy), is "weak".
+The page and the command use this verdict and no other.
 """
 
 from __future__ import annotations
@@ -44,6 +44,8 @@ _NAMES = {
     "squared_error": "mean squared error",
     "zero_one": "share of rows misclassified",
     "brier": "Brier score",
+    "poisson": "mean Poisson deviance",
+    "gamma": "mean gamma deviance",
 }
 _VERDICTS = {
     "good": "The model is better than a constant prediction",
@@ -143,7 +145,8 @@ class Judgement:
         if score.name == R2:
             return f"{words}: its R squared is {value} {interval}."
         if score.name in _ORDER:
-            return f"{words}: it orders the rows better than chance, with a {score.name} of {value} {interval}."
+            chance = "The model is weak: it orders the rows better than chance"
+            return f"{chance if self.verdict == 'weak' else words}, with a {score.name} of {value} {interval}."
         by, low, high = (
             percent(one) for one in ((score.skill, self.low, self.high) if score.skill >= 0 else self._increase)
         )
@@ -167,11 +170,11 @@ def judge(measures: Sequence[Measure], n: int) -> Judgement:
 
         half = float(t.ppf((1 + LEVEL) / 2, n - 1)) * one.skill_error
         low, high = one.score.skill - half, one.score.skill + half
-        order = one.score.name in _ORDER
+        limited = one.score.name in (*_ORDER, ACCURACY)
         if low > 0:
-            verdict = "weak" if order or one.score.skill < WEAK else "good"
+            verdict = "weak" if limited or one.score.skill < WEAK else "good"
         else:
-            verdict = "useless" if order or high < WEAK else "uncertain"
+            verdict = "useless" if limited or high < WEAK else "uncertain"
         found.append(Judgement(verdict, one.score, low, high))
     ranks = list(_VERDICTS)
     return min(found[1:] or found, key=lambda one: ranks.index(one.verdict))
@@ -197,7 +200,8 @@ def performance(inputs: ReportInputs) -> Performance:
 
 def title_of(loss: Loss) -> str:
     """Return the name of a loss as a measure of performance."""
-    return _NAMES.get(loss.name, loss.name.replace("_", " "))
+    name = _NAMES.get(loss.name, loss.name.replace("_", " "))
+    return name if name.endswith(("loss", "error", "deviance", "misclassified", "score")) else f"{name} loss"
 
 
 def _row_losses(inputs: ReportInputs, loss: Loss, predictions: Predictions) -> PairedLosses:

@@ -219,11 +219,9 @@ def _performance(model: ModelSummary, data: DataSummary) -> str:
     error = "" if score.std_error is None else f" (standard error {number(score.std_error)})"
     rows = count_of(data.n_test, "held-out row")
     sentence = f"The model predicts {model.target} with a {score.name} of {number(score.value)}{error} on {rows}"
-    if score.constant is None or score.skill is None:
-        return f"{sentence}."
     if model.verdict == "useless":
         return f"{model.verdict_sentence} The findings below describe an unreliable model."
-    if model.verdict == "uncertain" or model.judged_by != score.name:
+    if model.verdict == "uncertain" or model.judged_by != score.name or score.constant is None or score.skill is None:
         return f"{sentence}. {model.verdict_sentence}"
     weak = ", a weak model" if model.verdict == "weak" else ""
     constant = f"the best constant prediction ({number(score.constant)})"
