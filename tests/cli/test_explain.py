@@ -113,7 +113,7 @@ def test_rare_classes_and_leakage_are_reported(folder: Path) -> None:
     assert "leakage" not in result.stdout
     frame.assign(refund=np.where(fraud, 17.0, np.nan)).to_csv("fraud.csv", index=False)
     result = invoke("explain", "fraud.csv", "-t", "fraud", "--n-repeats", 3, "--features", "a")
-    assert "Possible target leakage: refund (100 %) nearly determines fraud alone" in result.stdout
+    assert "Possible target leakage: refund alone nearly determines fraud: it explains 100 % of it" in result.stdout
 
 
 def test_forest_option_trains_a_random_forest(houses: Path) -> None:

@@ -361,7 +361,9 @@ def test_a_column_that_determines_the_target_is_named_in_findings_and_cautions()
     train, test = sg.datasets.bike(split=0.7, random_state=1)
     summary = sg.report(lambda X: 90 * X["temp"], leaking(train), leaking(test), n_repeats=2, random_state=1).summary
     for sentence in (summary.highlights[1], summary.cautions[1]):
-        assert sentence.startswith("Possible target leakage: leak (more than 99 %) nearly determines cnt alone")
+        assert sentence.startswith(
+            "Possible target leakage: leak alone nearly determines cnt: it explains more than 99 %"
+        )
     assert [one.columns for one in summary.model.leakage] == [("leak",)]
     usual = bike_report().summary
     assert usual.model.leakage == ()

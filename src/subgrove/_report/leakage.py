@@ -61,20 +61,16 @@ def leaking_columns(inputs: ReportInputs) -> tuple[LeakageSummary, ...]:
 
 def leakage_sentence(leakage: tuple[LeakageSummary, ...], target: str) -> str:
     """Return the columns that nearly determine the target, and what to check."""
-    if len(leakage[0].columns) > 1:
-        sentence = (
-            f"a sum of {listed(leakage[0].columns)}, with weights, determines {target}: it explains "
-            f"{percent(leakage[0].explained)} of it on held-out rows"
-        )
+    first, share = leakage[0], percent(leakage[0].explained)
+    if len(first.columns) > 1:
+        sentence = f"a weighted sum of {listed(first.columns)} determines {target}: it explains {share} of it"
+    elif len(leakage) == 1:
+        sentence = f"{first.columns[0]} alone nearly determines {target}: it explains {share} of it"
     else:
         names = listed([f"{one.columns[0]} ({percent(one.explained)})" for one in leakage], 10)
-        each, verb = ("each ", "determine") if len(leakage) > 1 else ("", "determines")
-        sentence = (
-            f"{names} {each}nearly {verb} {target} alone (share explained on held-out rows, {percent(NEARLY)} or more)"
-        )
-    return (
-        f"Possible target leakage: {sentence}. Check that such a column is known before the target, and drop it if not."
-    )
+        sentence = f"each of {names} nearly determines {target} alone, by the share explained"
+    advice = "Check that such a column is known before the target, and drop it if not."
+    return f"Possible target leakage: {sentence} on held-out rows. {advice}"
 
 
 def _classes(labels: npt.NDArray[np.str_]) -> Floats:
