@@ -36,40 +36,31 @@ def class_results(inputs: ReportInputs, predictions: Predictions) -> ClassResult
     """Return the results by class; all classes are counted, the most frequent are listed."""
     true, predicted = _codes(inputs, predictions)
     labels, n = [str(label) for label in inputs.classes], len(inputs.classes)
-    counts = np.bincount(true * (n + 1) + predicted, minlength=n * (n + 1)).reshape(n, n + 1)[:, :n]
-    of_true = np.bincount(true, minlength=n)
-    recalls = np.divide(counts.diagonal(), of_true, out=np.full(n, np.nan), where=of_true > 0)
-    balanced = _balanced_accuracy(recalls, of_true)
-    kept = np.sort(np.argsort(-of_true, kind="stable")[:_MOST_CLASSES])
+    pairs = true * (n + 1) + predicted
+    right, of_true, of_predicted = (
+        np.bincount(codes, minlength=n)[:n] for codes in (true[true == predicted], true, predicted)
+    )
     of_class = predictions
     if inputs.probabilities and predictions.ndim == 1:
         of_class = np.column_stack([1 - predictions, predictions])
     summaries = []
-    for at in kept.tolist():
-        rare = 0 < of_true[at] < min(RARE, 0.5 / n) * len(true)
+    for at in np.sort(np.argsort(-of_true, kind="stable")[:_MOST_CLASSES]).tolist():
+        rare = bool(0 < of_true[at] < min(RARE, 0.5 / n) * len(true))
         curve, average = _precision_recall(true == at, of_class[:, at]) if inputs.probabilities else ((), None)
-        n_predicted = int(counts[:, at].sum())
-        precision = counts[at, at] / n_predicted if n_predicted else None
-        recall = None if np.isnan(recalls[at]) else float(recalls[at])
-        summaries.append(
-            ClassSummary(
-                labels[at],
-                int(of_true[at]),
-                n_predicted,
-                None if precision is None else float(precision),
-                recall,
-                average,
-                bool(rare),
-                curve if rare else (),
-            )
-        )
-    errors = counts - np.diag(counts.diagonal())
-    order = np.argsort(-errors, axis=None, kind="stable")[:_MOST_CONFUSIONS]
-    pairs = [np.unravel_index(at, errors.shape) for at in order.tolist()]
-    confusions = tuple(ConfusionSummary(labels[i], labels[j], int(errors[i, j])) for i, j in pairs if errors[i, j])
-    matrix = tuple(tuple(row) for row in counts.tolist()) if n <= _MOST_CLASSES else ()
-    sentences = _sentences(float(counts.trace() / len(true)), balanced, summaries, len(true), n)
-    return ClassResults((balanced,), sentences, tuple(summaries), matrix, confusions)
+        precision, recall = (float(right[at] / of[at]) if of[at] else None for of in (of_predicted, of_true))
+        counts = int(of_true[at]), int(of_predicted[at])
+        summaries.append(ClassSummary(labels[at], *counts, precision, recall, average, rare, curve if rare else ()))
+    wrong, times = np.unique(pairs[(true != predicted) & (predicted < n)], return_counts=True)
+    order = np.argsort(-times, kind="stable")[:_MOST_CONFUSIONS].tolist()
+    confusions = tuple(
+        ConfusionSummary(labels[wrong[i] // (n + 1)], labels[wrong[i] % (n + 1)], int(times[i])) for i in order
+    )
+    matrix = (
+        np.bincount(pairs, minlength=n * (n + 1)).reshape(n, n + 1)[:, :n] if n <= _MOST_CLASSES else np.empty((0, 0))
+    )
+    balanced = _balanced_accuracy(right[of_true > 0], of_true[of_true > 0])
+    sentences = _sentences(float(right.sum() / len(true)), balanced, summaries, len(true), n)
+    return ClassResults((balanced,), sentences, tuple(summaries), tuple(map(tuple, matrix.tolist())), confusions)
 
 
 def _codes(inputs: ReportInputs, predictions: Predictions) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
@@ -85,14 +76,13 @@ def _codes(inputs: ReportInputs, predictions: Predictions) -> tuple[npt.NDArray[
     return np.array(first, dtype=np.intp), np.array(second, dtype=np.intp)
 
 
-def _balanced_accuracy(recalls: Floats, n: npt.NDArray[np.intp]) -> Score:
-    """Return the mean recall of the classes that have rows; its standard error is that of independent classes."""
-    known, rows = recalls[n > 0], n[n > 0]
-    value, chance = float(known.mean()), 1 / len(known)
-    enough = (rows > 1).all()
-    error = float(np.sqrt((known * (1 - known) / np.maximum(rows - 1, 1)).sum()) / len(known)) if enough else None
+def _balanced_accuracy(right: npt.NDArray[np.intp], n: npt.NDArray[np.intp]) -> Score:
+    """Return the mean recall of classes that have rows; its standard error is that of independent classes."""
+    recalls, chance = right / n, 1 / len(n)
+    error = np.sqrt((recalls * (1 - recalls) / np.maximum(n - 1, 1)).sum()) / len(n) if (n > 1).all() else None
+    value = float(recalls.mean())
     skill = None if chance == 1 else (value - chance) / (1 - chance)
-    return Score("balanced accuracy", value, error, chance, skill)
+    return Score("balanced accuracy", value, None if error is None else float(error), chance, skill)
 
 
 def _precision_recall(
