@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from msgspec.structs import replace
 
 from subgrove._importance.evidence import finding_of
+from subgrove._report.model_summary import ClassSummary, ConfusionSummary, ModelSummary, Score
 from subgrove._report.summary import (
     CandidateSummary,
     ColumnSummary,
@@ -20,10 +21,8 @@ from subgrove._report.summary import (
     GapStepSummary,
     GroupSummary,
     MethodSummary,
-    ModelSummary,
     PredictorShare,
     ReportCurve,
-    Score,
     Setting,
     SubgroupSummary,
     Summary,
@@ -226,7 +225,32 @@ def model_summary(verdict: str = "good") -> ModelSummary:
             Score("squared error", 402_311.0, 31_002.0, 3_716_202.0, 0.89),
         ),
         verdict,
+        f"The verdict on this model is {verdict}.",
+        "absolute error",
         ("On held-out rows, the error of the model is 466 bikes; that of the best constant prediction is 1,561.",),
+        (),
+        (),
+        (),
+        (),
+    )
+
+
+def classifier_summary(labels: Sequence[str]) -> ModelSummary:
+    """Return the model of a summary with these classes, each of them twice as frequent as the next."""
+    n = [2 ** (len(labels) - at) for at in range(len(labels))]
+    curve = ((0.2, 1.0), (0.6, 0.5), (1.0, 0.1))
+    per_class = tuple(
+        ClassSummary(label, count, count, 0.75, 0.5, 0.6, at > 1, curve if at > 1 else ())
+        for at, (label, count) in enumerate(zip(labels, n, strict=True))
+    )
+    confusion = tuple(tuple(count if at == place else 0 for at in range(len(n))) for place, count in enumerate(n))
+    return replace(
+        model_summary(),
+        task="classification",
+        classes=tuple(labels),
+        per_class=per_class,
+        confusion=confusion,
+        confusions=(ConfusionSummary(labels[0], labels[-1], 7),),
     )
 
 
@@ -363,4 +387,6 @@ def hostile() -> Summary:
     rules = (f"{NASTY_NAME} in {{{NASTY_LEVEL}}}", "x > '1' & \"2\"")
     nasty = replace(nasty, subgroups=subgroups_of((1.0, 2.0), rules))
     numeric = numeric_feature("</script><script>alert(2)</script>", 2)
-    return replace(summary_of([nasty, numeric], "useless"), title=NASTY_NAME, highlights=(NASTY_LEVEL,))
+    summary = summary_of([nasty, numeric], "useless")
+    model = replace(classifier_summary([NASTY_NAME, NASTY_LEVEL, "</script>"]), verdict_sentence=NASTY_LEVEL)
+    return replace(summary, title=NASTY_NAME, highlights=(NASTY_LEVEL,), model=model)

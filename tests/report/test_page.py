@@ -154,11 +154,21 @@ def test_rounded_values_have_exact_ones_in_attributes(name: str) -> None:
     assert all(plain(part) in plain(text) for one in summary.features for part in estimate_cell(one.conditional))
 
 
-@pytest.mark.parametrize(("verdict", "words"), [("weak", "This model is weak"), ("useless", "This model is useless")])
-def test_a_bad_model_is_marked(verdict: str, words: str) -> None:
-    features = [hand_made.independent_feature()]
-    assert words in page(hand_made.summary_of(features, verdict))
-    assert words not in page(hand_made.summary_of(features))
+@pytest.mark.parametrize(
+    ("verdict", "looks"), [("good", "good"), ("weak", "warn"), ("uncertain", "warn"), ("useless", "bad")]
+)
+def test_the_verdict_is_shown_as_its_sentence(verdict: str, looks: str) -> None:
+    text = page(hand_made.summary_of([hand_made.independent_feature()], verdict))
+    assert f'<p class="verdict {looks}" role="note">The verdict on this model is {verdict}.</p>' in text
+
+
+@pytest.mark.parametrize(("n", "matrix"), [(2, True), (10, True), (11, False), (30, False)])
+def test_few_classes_have_a_confusion_matrix_and_many_the_most_frequent_errors(n: int, matrix: bool) -> None:
+    model = hand_made.classifier_summary([f"class {at}" for at in range(n)])
+    text = page(replace(hand_made.summary_of([hand_made.independent_feature()]), model=model))
+    assert ("Confusion matrix" in text) == matrix
+    assert ("Most frequent errors" in text) != matrix
+    assert text.count('<figure class="recall"') == min(n - 2, 5)  # those of rare classes, the rarest five
 
 
 def test_the_page_is_small_enough_to_send() -> None:

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from sklearn import metrics
 
+from subgrove._report import performance as performance_module
 from subgrove._report.inputs import read_inputs
 from subgrove._report.performance import Performance, performance
 
@@ -47,7 +48,8 @@ def test_scores_of_classes_are_those_of_scikit_learn() -> None:
     truth = LABELS == "yes"
     assert found["log loss"].value == pytest.approx(metrics.log_loss(truth, second))
     assert found["Brier score"].value == pytest.approx(metrics.brier_score_loss(truth, second))
-    assert found["share of rows misclassified"].value == pytest.approx(np.mean((second > 0.5) != truth))
+    assert found["accuracy"].value == pytest.approx(np.mean((second > 0.5) == truth))
+    assert found["balanced accuracy"].value == pytest.approx(metrics.balanced_accuracy_score(truth, second > 0.5))
     assert found["area under the ROC curve"].value == pytest.approx(metrics.roc_auc_score(truth, second))
 
 
@@ -64,8 +66,89 @@ def test_the_error_of_the_area_is_that_of_a_bootstrap() -> None:
 @pytest.mark.parametrize(("slope", "verdict"), [(2.0, "good"), (0.1, "weak"), (0.0, "useless"), (-2.0, "useless")])
 def test_the_verdict_depends_on_the_skill_over_a_constant_prediction(slope: float, verdict: str) -> None:
     found = performance_of(lambda X: slope * X["a"] + float(np.median(Y)) * (slope == 0), Y)
-    assert found.verdict == verdict
+    assert found.judgement.verdict == verdict
     assert ("does not predict" in " ".join(found.sentences)) == (verdict == "useless")
+    words = {"good": "is better", "weak": "is weak, but better", "useless": "worse" if slope else "not significantly"}
+    assert words[verdict] in found.judgement.sentence
+
+
+A = np.linspace(-1, 1, N)
+MEANS = {
+    "zero-inflated counts": lambda a: 0.15 * np.exp(2 * a),
+    "zero-inflated amounts": lambda a: 0.05 + 0.2 * (a + 1),
+    "lognormal": lambda a: np.exp(2 * a + 1.2**2 / 2),
+}
+SKEWED = {
+    "zero-inflated counts": RNG.poisson(MEANS["zero-inflated counts"](A)).astype(float),
+    "zero-inflated amounts": np.where(RNG.random(N) < MEANS["zero-inflated amounts"](A), RNG.gamma(4, 0.25, N), 0.0),
+    "lognormal": np.exp(2 * A + 1.2 * RNG.normal(size=N)),
+}
+
+
+@pytest.mark.parametrize("name", SKEWED)
+def test_a_model_of_means_of_a_skewed_target_is_not_called_useless(name: str) -> None:
+    """The true means are worse than the median in absolute error, or hardly better, and better in squared error."""
+    found = performance_of(lambda X: MEANS[name](X["a"]), SKEWED[name])
+    absolute = next(one for one in found.scores if one.name == "mean absolute error")
+    assert absolute.skill is not None
+    assert absolute.skill < 0.1
+    assert found.judgement.verdict in ("good", "weak")
+    why = {"R squared": "It is better in squared error", "rank correlation": "have the order of the target"}
+    assert why[found.judgement.score.name] in " ".join(found.sentences)
+
+
+@pytest.mark.parametrize("name", SKEWED)
+def test_a_model_without_information_on_a_skewed_target_is_not_called_better(name: str) -> None:
+    found = performance_of(lambda X: np.full(len(X), SKEWED[name].mean()) + 0.1 * X["b"], SKEWED[name])
+    assert found.judgement.verdict in ("uncertain", "useless")
+
+
+@pytest.mark.parametrize(("outlier", "judged_by"), [(130.0, "mean absolute error"), (1e5, performance_module.USUAL)])
+def test_one_outlier_does_not_hide_a_good_model(outlier: float, judged_by: str) -> None:
+    y = Y.copy()
+    y[7] = outlier
+    found = performance_of(lambda X: 2 * X["a"], y)
+    r_squared = next(one for one in found.scores if one.name == "R squared")
+    assert abs(r_squared.value) < 0.03
+    assert (found.judgement.verdict, found.judgement.score.name) == ("good", judged_by)
+    assert ("most extreme target" in " ".join(found.sentences)) == (outlier == 1e5)
+    constant = performance_of(lambda X: 0.1 * X["b"], y)
+    assert constant.judgement.verdict in ("uncertain", "useless")
+
+
+def test_predictions_on_another_scale_are_weak_and_their_order_is_reported() -> None:
+    found = performance_of(lambda X: 1000 + 2 * X["a"], Y)
+    assert (found.judgement.verdict, found.judgement.score.name) == ("weak", "rank correlation")
+    assert found.judgement.sentence.startswith("The model is weak: it orders the rows better than chance, with a rank")
+    assert "their scale may be wrong" in " ".join(found.sentences)
+
+
+def test_badly_calibrated_probabilities_are_judged_by_the_brier_score() -> None:
+    found = performance_of(lambda X: np.where(X["a"] > 0, 1 - 1e-9, 1e-9), LABELS)
+    log_loss = found.scores[0]
+    assert log_loss.skill is not None
+    assert log_loss.skill < 0
+    assert (found.judgement.verdict, found.judgement.score.name) == ("good", "Brier score")
+    assert "worse than a constant by the log loss, but better by the Brier score" in " ".join(found.sentences)
+
+
+def test_few_rows_leave_the_verdict_uncertain() -> None:
+    X, y = pd.DataFrame({"a": np.linspace(-1, 1, 5), "b": 0.0}), np.array([-1.0, 1.5, -0.5, 0.2, 2.5])
+    inputs = read_inputs(lambda X: 2 * X["a"], (X, y), (X, y), None, None, "auto", 2, 3, 1, None, None)
+    found = performance(inputs)
+    assert found.judgement.verdict == "uncertain"
+    assert "More test rows are needed" in " ".join(found.sentences)
+
+
+def test_chance_alone_rarely_makes_a_model_better() -> None:
+    """A constant with noise: 2.5 % a score at most, of three; of 100 runs, 3 * 2.5 + 3 standard errors are below 16."""
+    rng = np.random.default_rng(3)
+    found = 0
+    for _ in range(100):
+        noise = 0.05 * rng.normal(size=N)
+        model = lambda X, noise=noise: noise  # noqa: E731
+        found += performance_of(model, rng.normal(size=N)).judgement.verdict in ("good", "weak")
+    assert found < 16
 
 
 def test_the_constant_prediction_is_that_of_the_training_rows() -> None:
@@ -79,6 +162,7 @@ def test_the_constant_prediction_is_that_of_the_training_rows() -> None:
 def test_a_custom_loss_has_no_known_constant() -> None:
     found = performance_of(lambda X: 2 * X["a"], Y, loss=lambda y, prediction: np.abs(y - prediction) ** 3)
     assert found.scores[0].constant is None
-    assert "is unknown" in found.sentences[-1]
+    assert "is unknown" in found.sentences[1]
+    assert found.judgement.verdict == "good"  # by absolute error
     quantile = performance_of(lambda X: 2 * X["a"], Y, loss="quantile").scores[0]
     assert quantile.skill == pytest.approx(performance_of(lambda X: 2 * X["a"], Y).scores[0].skill)

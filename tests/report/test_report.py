@@ -153,7 +153,7 @@ def test_a_folder_is_rejected(tmp_path: Path) -> None:
 def test_one_row_does_not_make_a_model_nearly_perfect() -> None:
     train, (X, y) = some(PAIR, 1)
     summary = sg.report(lambda X: 0 * X["a"] + y.iloc[0], train, (X, y), **SMALL).summary
-    assert summary.model.sentences[-1] == "One row gives no standard error."
+    assert (summary.model.verdict, "no standard error" in summary.model.verdict_sentence) == ("uncertain", True)
     assert not any("perfect" in sentence for sentence in (*summary.highlights, *summary.cautions))
 
 
@@ -225,7 +225,7 @@ def test_a_classifier_is_explained_in_log_loss_with_curves_of_the_second_class()
     assert (summary.loss, summary.model.task, summary.model.classes) == ("log_loss", "classification", ("no", "yes"))
     assert {line.output for one in summary.features for line in one.lines} == {"yes"}
     names = [score.name for score in summary.model.scores]
-    assert names == ["log loss", "Brier score", "share of rows misclassified", "area under the ROC curve"]
+    assert names == ["log loss", "Brier score", "accuracy", "balanced accuracy", "area under the ROC curve"]
     assert summary.model.verdict == "good"
 
 
@@ -252,7 +252,9 @@ def test_a_classifier_without_probabilities_is_explained_by_its_labels() -> None
     y, y_test = np.where(X["a"] > 0, "yes", "no"), np.where(tested["a"] > 0, "yes", "no")
     summary = sg.report(RidgeClassifier().fit(X, y), (X, y), (tested, y_test), **SMALL).summary
     assert summary.loss == "zero_one"
-    assert [score.name for score in summary.model.scores] == ["share of rows misclassified"]
+    names = [score.name for score in summary.model.scores]
+    assert names == ["share of rows misclassified", "accuracy", "balanced accuracy"]
+    assert sum(map(sum, summary.model.confusion)) == len(tested)
     shares = [y for one in summary.features for line in one.lines if line.kind == "pdp" for y in line.y]
     assert 0 <= min(shares) < max(shares) <= 1
 
@@ -273,7 +275,7 @@ def test_one_column_has_no_dependence() -> None:
 def test_a_useless_model_is_marked_everywhere() -> None:
     summary = sg.report(lambda X: 5 * X["b"] * -1, *some(PAIR), **SMALL).summary
     assert summary.model.verdict == "useless"
-    assert "not significantly better" in summary.highlights[0]
+    assert "worse than a constant prediction" in summary.highlights[0]
     assert "does not predict the target" in summary.cautions[0]
 
 
@@ -351,21 +353,31 @@ def test_in_a_notebook_names_are_escaped() -> None:
     assert "&lt;script&gt;" in shown
 
 
-def test_a_nearly_perfect_model_gets_a_leakage_warning() -> None:
+def leaking(pair: sg.datasets.Dataset) -> tuple[pd.DataFrame, Any]:
+    return pair.X[["temp", "hum"]].assign(leak=np.asarray(pair.y) / 1000), pair.y
+
+
+def test_a_column_that_determines_the_target_is_named_in_findings_and_cautions() -> None:
     train, test = sg.datasets.bike(split=0.7, random_state=1)
-
-    def leaking(pair: sg.datasets.Dataset) -> tuple[pd.DataFrame, Any]:
-        return pair.X[["temp", "hum"]].assign(leak=np.asarray(pair.y) / 1000), pair.y
-
-    def model(X: pd.DataFrame) -> Any:
-        return 1000 * X["leak"] + 3 * (X["temp"] - 15)
-
-    summary = sg.report(model, leaking(train), leaking(test), n_repeats=2, random_state=1).summary
-    assert summary.highlights[2].startswith("The model is nearly perfect.")
-    assert "starting with leak, the feature with the largest importance" in summary.highlights[2]
-    assert "contains the target" in summary.cautions[0]
+    summary = sg.report(lambda X: 90 * X["temp"], leaking(train), leaking(test), n_repeats=2, random_state=1).summary
+    for sentence in (summary.highlights[1], summary.cautions[1]):
+        assert sentence.startswith(
+            "Possible target leakage: leak alone nearly determines cnt: it explains more than 99 %"
+        )
+    assert [one.columns for one in summary.model.leakage] == [("leak",)]
     usual = bike_report().summary
-    assert not any("nearly perfect" in sentence for sentence in (*usual.highlights, *usual.cautions))
+    assert usual.model.leakage == ()
+    assert not any("leakage" in sentence for sentence in (*usual.highlights, *usual.cautions))
+
+
+def test_a_nearly_perfect_model_without_such_a_column_gets_a_leakage_warning() -> None:
+    rng = np.random.default_rng(1)
+    X = pd.DataFrame(rng.normal(size=(300, 3)), columns=["a", "b", "c"])
+    pair = X, (X["a"] * X["b"] * X["c"]).rename("volume")
+    summary = sg.report(lambda X: X["a"] * X["b"] * X["c"], pair, pair, n_repeats=2, random_state=1).summary
+    assert summary.highlights[2].startswith("The model is nearly perfect.")
+    assert "the feature with the largest importance" in summary.highlights[2]
+    assert "contains the target" in summary.cautions[0]
 
 
 def test_large_data_is_explained_on_a_sample_of_its_rows(tmp_path: Path) -> None:
@@ -399,7 +411,7 @@ def mean_of_sizes(X: pd.DataFrame) -> Any:
 
 
 def test_redundant_features_lead_the_findings_as_a_group() -> None:
-    summary = sg.report(mean_of_sizes, redundant(500, 1), redundant(300, 2), n_repeats=5, random_state=1).summary
+    summary = sg.report(mean_of_sizes, redundant(500, 3), redundant(300, 4), n_repeats=5, random_state=1).summary
     (group,) = summary.groups
     assert group.features == ("length", "width", "weight")
     assert group.conditional.finding == "important"
@@ -425,15 +437,15 @@ def test_joint_importance_is_that_of_the_verb() -> None:
 
 
 def test_without_anything_that_adds_to_all_others_marginal_importance_is_named() -> None:
-    """Five columns of nearly the same, which the user names apart from each other and from the group that they are."""
-    train, test = redundant(400, 1), redundant(100, 2)
-    copies = [X.drop(columns=["age", "noise"]).assign(height=X["width"]) for X, _ in (train, test)]
+    """The two features of the report are copies of each other, and of a third column that is held fixed."""
+    pairs = [
+        (X[["length"]].assign(one=X["length"], two=X["length"]), y) for X, y in (redundant(400, 1), redundant(100, 2))
+    ]
 
     def model(X: pd.DataFrame) -> Any:
         return 10 * X.mean(axis=1)
 
-    pairs = [(X, 10 * X["length"] + y - y) for X, (_, y) in zip(copies, (train, test), strict=True)]
-    summary = sg.report(model, *pairs, features=["width", "height"], n_repeats=5, random_state=1).summary
-    assert summary.groups[0].name == "width and height"
+    summary = sg.report(model, *pairs, features=["one", "two"], n_repeats=5, random_state=1).summary
+    assert summary.groups[0].name == "one and two"
     assert "No feature is shown to be important given the others" in summary.highlights[1]
-    assert "Shuffled among all rows, width and height together raise" in summary.highlights[1]
+    assert "Shuffled among all rows, one and two together raise" in summary.highlights[1]

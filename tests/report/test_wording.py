@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from subgrove._core.text import common_decimals
 from subgrove._importance.evidence import finding_of
+from subgrove._report.findings import highlights
 from subgrove._report.summary import Estimate, FidelitySummary, GapStepSummary, PredictorShare, SubgroupSummary
 from subgrove._report.wording import (
     contrast,
@@ -19,7 +20,6 @@ from subgrove._report.wording import (
     fidelity_sentence,
     gap_sentences,
     headline,
-    highlights,
     subgroup_sentence,
     with_interval,
 )

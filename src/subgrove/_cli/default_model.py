@@ -147,19 +147,25 @@ def cross_validate(
         for fold_losses in parallel_map(partial(_fold_losses, task, forest, random_state), splits, n_jobs):
             losses.append(fold_losses)
             done(1)
-    model, constant, *correct = np.concatenate(losses, axis=1)
+    model, constant, *others = np.concatenate(losses, axis=1)
     if not classes:
         return (_fraction_explained("R²", model, constant),)
-    std_error = float(correct[0].std(ddof=1) / np.sqrt(len(model)))
-    accuracy = SkillScore("accuracy", float(correct[0].mean()), std_error)
-    return (_fraction_explained("D² (fraction of log loss explained)", model, constant), accuracy)
+    correct, codes = others
+    recalls = [correct[codes == code] for code in np.unique(codes)]
+    errors = [recall.std(ddof=1) / np.sqrt(len(recall)) for recall in recalls]
+    balanced = float(np.mean([recall.mean() for recall in recalls])), float(np.linalg.norm(errors) / len(recalls))
+    return (
+        _fraction_explained("D² (fraction of log loss explained)", model, constant),
+        SkillScore("accuracy", float(correct.mean()), float(correct.std(ddof=1) / np.sqrt(len(model)))),
+        SkillScore("balanced accuracy", *balanced),
+    )
 
 
 def _fold_losses(task: LearningTask, forest: bool, random_state: int, fold: tuple[Any, Any]) -> npt.NDArray[np.float64]:
     """Return the losses of the held-out rows of a fold.
 
     The rows of the array are the loss of the model, the loss of the best constant of the training rows, and for classes
-    whether the prediction is correct.
+    whether the prediction is correct and the position of the class.
     """
     training, held_out = (task.rows(rows) for rows in fold)
     model = train(training, forest=forest, random_state=random_state)
@@ -170,7 +176,8 @@ def _fold_losses(task: LearningTask, forest: bool, random_state: int, fold: tupl
     probabilities = np.clip(model.predict_proba(held_out.X)[np.arange(len(y)), place], _MIN_PROBABILITY, 1)
     shares = np.array([(np.asarray(training.y) == label).mean() for label in model.classes_])
     correct = (model.predict(held_out.X) == y).astype(float)
-    return np.array([-np.log(probabilities), -np.log(np.clip(shares[place], _MIN_PROBABILITY, 1)), correct])
+    constant = -np.log(np.clip(shares[place], _MIN_PROBABILITY, 1))
+    return np.array([-np.log(probabilities), constant, correct, place])
 
 
 def _fraction_explained(name: str, model: npt.NDArray[np.float64], constant: npt.NDArray[np.float64]) -> SkillScore:

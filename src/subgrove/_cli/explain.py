@@ -21,6 +21,7 @@ from subgrove._cli.reading import (
     selected_columns,
 )
 from subgrove._cli.terminal import STDOUT, Output, check_output, number, write_result
+from subgrove._report.leakage import leakage_sentence
 from subgrove.exceptions import ParameterError
 
 FIDELITY_NOTES = {
@@ -136,8 +137,6 @@ def _train_default(options: ExplainOptions, table: FileTable, task: LearningTask
     model = train(learned, forest=options.forest, random_state=seed)
     performance = ", ".join(map(str, scores))
     output.say(f"\nHeld-out performance (5-fold cross-validation, {len(task.y):,} rows): {performance}")
-    if scores[0].value <= 2 * scores[0].std_error:
-        output.say("The model is not better than a constant prediction; its explanation says little about the target.")
     name, share = options.data.name, f"{TRAIN_SHARE:.0%} of the rows, selected at random"
     training = f"all rows of {name}" if options.test else share
     test = f"the {len(held_out.y):,} rows of {options.test.name}" if options.test else f"the other {len(held_out.y):,}"
@@ -240,8 +239,11 @@ def _print_importance(summary: Any, output: Output) -> None:
     title = f"Importance: increase of the {loss} when a feature is resampled (baseline {number(summary.baseline)})"
     header = ("feature", "conditional", f"{summary.level:.0%} interval", "marginal", "note")
     output.table(title, header, rows, right=(1, 2, 3))
-    if summary.model.verdict != "good":
-        output.say(f"\nThe model is {summary.model.verdict}: {' '.join(summary.model.sentences)}")
+    model = summary.model
+    more = model.sentences if model.verdict != "good" or model.per_class else ()
+    output.say("\n" + " ".join((model.verdict_sentence, *more)))
+    if model.leakage:
+        output.say(leakage_sentence(model.leakage, model.target))
 
 
 def _importance_row(name: str, one: Any) -> tuple[str, ...]:

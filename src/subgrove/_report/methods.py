@@ -21,7 +21,8 @@ from subgrove._dependence.dependence import LEAST_ROWS
 from subgrove._importance.evidence import IMPORTANT
 from subgrove._report.curves import SHOWN_CLASSES, level_codes
 from subgrove._report.inputs import ReportInputs, some_rows
-from subgrove._report.performance import SIGNIFICANT, WEAK
+from subgrove._report.leakage import NEARLY
+from subgrove._report.performance import LEVEL, WEAK
 from subgrove._report.summary import (
     ColumnSummary,
     DataSummary,
@@ -172,7 +173,7 @@ def _sentences(inputs: ReportInputs, forests: ReportForests) -> tuple[str, ...]:
     """Return the paragraphs of the template on methods that apply to this report."""
     from subgrove._report.render import text_of
 
-    limits = {"important": IMPORTANT, "significant": SIGNIFICANT, "weak": WEAK, "shown_classes": SHOWN_CLASSES}
+    limits = {"important": IMPORTANT, "level": LEVEL, "weak": WEAK, "nearly": NEARLY, "shown_classes": SHOWN_CLASSES}
     names = {"loss": inputs.loss.name.replace("_", " "), "sampler": sampler_name(inputs.sampler)}
     return tuple(text_of("methods.txt.jinja", inputs=inputs, forests=forests, **limits, **names).splitlines())
 

@@ -1,12 +1,24 @@
-"""Performance of the model on held-out rows, compared with the best constant prediction.
+"""Performance of the model on held-out rows, compared with the best constant prediction, and the verdict on it.
 
-The constant is fitted on the training rows: their median, mean or quantile, or the shares of their classes. A model is
-called "useless" if it is not significantly better (by two standard errors of the paired differences), "weak" if it
-removes less than a tenth of the constant's loss, else "good".
+The constant is fitted on the training rows: their median, mean or quantile, or the shares of their classes. The verdict
+follows from the skill (the share of the constant's loss that the model removes) and its 95 % interval:
+
+- "good": the interval lies above 0, and the skill is at least a tenth;
+- "weak": the interval lies above 0;
+- "uncertain": the interval includes 0 and a tenth, so the rows do not decide;
+- "useless": the interval includes 0 or lies below it, and ends below a tenth.
+
+The loss for which a model was trained is not known in general. A model of means is worse than the median in absolute
+error where the target is skewed, and one row can dominate the squared error. So the verdict is the best one over the
+reported loss, absolute and squared error, and the absolute error without outliers if these have most of it; for classes
+over the reported loss, log loss and Brier score. A model whose predictions are no closer to the target than a constant
+but have its order (rank correlation, area under the ROC curve), or whose labels alone are better (accuracy), is "weak".
+The page and the command use this verdict and no other.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,24 +26,37 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._core.kinds import Floats
-from subgrove._core.text import count_of, number, percent
+from subgrove._core.text import common_decimals, count_of, number, percent
 from subgrove._models.predictor import Predictions, read_target
+from subgrove._report.classification import ClassResults, class_results
 from subgrove._report.inputs import ReportInputs
-from subgrove._report.summary import Score
+from subgrove._report.model_summary import Score
 from subgrove._scoring.row_losses import ALL, RowLosses, describe_baseline_row
 from subgrove.losses import Loss, get
 
 WEAK = 0.1
 """Skill below which a model is called weak."""
-SIGNIFICANT = 2.0
-"""Standard errors by which a model must be better than a constant, or it is called useless."""
+LEVEL = 0.95
+"""Level of the interval of the skill."""
 _BATCH = 100_000
 _NAMES = {
     "absolute_error": "mean absolute error",
     "squared_error": "mean squared error",
     "zero_one": "share of rows misclassified",
     "brier": "Brier score",
+    "poisson": "mean Poisson deviance",
+    "gamma": "mean gamma deviance",
 }
+_VERDICTS = {
+    "good": "The model is better than a constant prediction",
+    "weak": "The model is weak, but better than a constant prediction",
+    "uncertain": "It is uncertain whether the model is better than a constant prediction",
+    "useless": "The model is not significantly better than a constant prediction",
+}
+R2, RANKS, AUC, ACCURACY = "R squared", "rank correlation", "area under the ROC curve", "accuracy"
+USUAL = "mean absolute error without outliers"
+_EXTREME, _DOMINATED = 0.01, 0.5  # share of the rows, and of the error of the constant that makes them outliers
+_ORDER = (RANKS, AUC)  # scores of the order of the predictions alone
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,16 +67,19 @@ class Performance:
     ----------
     scores : tuple of Score
         The first is that of the loss in which importance is measured.
-    verdict : {"good", "weak", "useless"}
+    judgement : Judgement
     sentences : tuple of str
+    classes : ClassResults
+        Predictions by class; empty for a regression.
     spread : float
         Standard deviation of the predictions (the largest one, for probabilities): the scale on which a curve is flat.
     rows_predicted : int
     """
 
     scores: tuple[Score, ...]
-    verdict: str
+    judgement: Judgement
     sentences: tuple[str, ...]
+    classes: ClassResults
     spread: float
     rows_predicted: int
 
@@ -73,17 +101,83 @@ class PairedLosses:
             return None
         return float(1 - self.own.mean() / self.constant.mean())
 
-    def verdict(self) -> str:
+    @property
+    def skill_error(self) -> float | None:
+        """The standard error of the skill, that of a ratio of means."""
         if self.constant is None or self.skill is None:
-            return "good"
-        saved = self.constant - self.own
-        if saved.mean() <= SIGNIFICANT * (_error(saved) or 0.0):
-            return "useless"
-        return "weak" if self.skill < WEAK else "good"
+            return None
+        return _error((self.own - (1 - self.skill) * self.constant) / self.constant.mean())
 
-    def score(self, name: str) -> Score:
+    def measure(self, name: str) -> Measure:
         constant = None if self.constant is None else float(self.constant.mean())
-        return Score(name, self.value, _error(self.own), constant, self.skill)
+        return Measure(Score(name, self.value, _error(self.own), constant, self.skill), self.skill_error)
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A score, and the standard error of its skill; None if it is unknown or does not count for the verdict."""
+
+    score: Score
+    skill_error: float | None = None
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The verdict, the score it is based on, and the interval of its skill."""
+
+    verdict: str
+    score: Score
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def sentence(self) -> str:
+        """The verdict in words."""
+        words, score = _VERDICTS[self.verdict], self.score
+        if self.low is None or self.high is None or score.skill is None:
+            return f"{words}: there is no standard error, or no constant to compare with."
+        if self.high < 0:
+            words = "The model is worse than a constant prediction"
+        scale = 0.5 if score.name == AUC else 1.0
+        ends = [score.value + scale * (end - score.skill) for end in (self.low, self.high)]
+        value, *bounds = common_decimals([score.value, *ends], (self.high - self.low) / 2)
+        interval = f"({percent(LEVEL)} interval {' to '.join(bounds)})"
+        if score.name == R2:
+            return f"{words}: its R squared is {value} {interval}."
+        if score.name in _ORDER:
+            chance = "The model is weak: it orders the rows better than chance"
+            return f"{chance if self.verdict == 'weak' else words}, with a {score.name} of {value} {interval}."
+        by, low, high = (
+            percent(one) for one in ((score.skill, self.low, self.high) if score.skill >= 0 else self._increase)
+        )
+        verb = "reduces" if score.skill >= 0 else "increases"
+        loss = _NAMES["zero_one"] if score.name == ACCURACY else score.name
+        interval = "" if by == low == high else f" ({percent(LEVEL)} interval {low} to {high})"
+        return f"{words}: it {verb} the {loss} by {by}{interval}."
+
+    @property
+    def _increase(self) -> tuple[float, float, float]:
+        return -(self.score.skill or 0.0), -(self.high or 0.0), -(self.low or 0.0)
+
+
+def judge(measures: Sequence[Measure], n: int) -> Judgement:
+    """Return the best verdict over the scores; at equal verdicts that of the first score."""
+    found = [Judgement("uncertain", measures[0].score)]
+    for one in measures:
+        if one.score.skill is None or one.skill_error is None:
+            continue
+        from scipy.stats import t
+
+        half = float(t.ppf((1 + LEVEL) / 2, n - 1)) * one.skill_error
+        low, high = one.score.skill - half, one.score.skill + half
+        limited = one.score.name in (*_ORDER, ACCURACY)
+        if low > 0:
+            verdict = "weak" if limited or one.score.skill < WEAK else "good"
+        else:
+            verdict = "useless" if limited or high < WEAK else "uncertain"
+        found.append(Judgement(verdict, one.score, low, high))
+    ranks = list(_VERDICTS)
+    return min(found[1:] or found, key=lambda one: ranks.index(one.verdict))
 
 
 def performance(inputs: ReportInputs) -> Performance:
@@ -94,16 +188,20 @@ def performance(inputs: ReportInputs) -> Performance:
         rows = np.arange(at, min(at + _BATCH, X.n))
         parts.append(model.predict(X.some(rows).X, len(rows), describe_baseline_row))
     predictions = np.concatenate(parts) if len(parts) > 1 else parts[0]
-    first = _row_losses(inputs, inputs.loss, predictions)
-    scores = (first.score(title_of(inputs.loss)), *_others(inputs, predictions))
-    verdict = first.verdict()
-    sentences = _sentences(inputs, scores[0], verdict)
-    return Performance(scores, verdict, sentences, _spread(predictions), model.n_rows)
+    first = _row_losses(inputs, inputs.loss, predictions).measure(title_of(inputs.loss))
+    classes = class_results(inputs, predictions) if inputs.task == "classification" else ClassResults()
+    by_class = (Measure(score) for score in classes.scores)
+    measures = [first, *_others(inputs, predictions), *by_class, *_auc(inputs, predictions)]
+    judgement = judge(measures, X.n)
+    sentences = [*_sentences(inputs, first.score, judgement), *classes.sentences]
+    scores = tuple(one.score for one in measures)
+    return Performance(scores, judgement, tuple(sentences), classes, _spread(predictions), model.n_rows)
 
 
 def title_of(loss: Loss) -> str:
     """Return the name of a loss as a measure of performance."""
-    return _NAMES.get(loss.name, loss.name.replace("_", " "))
+    name = _NAMES.get(loss.name, loss.name.replace("_", " "))
+    return name if name.endswith(("loss", "error", "deviance", "misclassified", "score")) else f"{name} loss"
 
 
 def _row_losses(inputs: ReportInputs, loss: Loss, predictions: Predictions) -> PairedLosses:
@@ -114,8 +212,9 @@ def _row_losses(inputs: ReportInputs, loss: Loss, predictions: Predictions) -> P
         for pair in (inputs.train, inputs.test)
     )
     scoring = RowLosses((loss,), tested, probabilities)
+    settled = scoring.settled(predictions) if loss.response_method == "label" else scoring
     constant = _constant(loss, trained, inputs.test.n, probabilities=probabilities)
-    own = scoring.rows(predictions, ALL, describe_baseline_row)[0]
+    own = settled.rows(predictions, ALL, describe_baseline_row)[0]
     return PairedLosses(own, None if constant is None else scoring.rows(constant, ALL, describe_baseline_row)[0])
 
 
@@ -136,37 +235,60 @@ def _constant(loss: Loss, trained: Any, n: int, *, probabilities: bool) -> npt.N
     return np.full(n, float(middle(trained.numbers)))
 
 
-def _others(inputs: ReportInputs, predictions: Predictions) -> list[Score]:
+def _others(inputs: ReportInputs, predictions: Predictions) -> list[Measure]:
     """Return the other usual scores."""
     if inputs.task == "regression":
-        numbers = inputs.loss.response_method == "value"
+        y = inputs.targets[1]
+        kinds = {predictions.dtype.kind, y.raw.dtype.kind}  # a loss of the user's own may compare anything
+        numbers = y.numbers is not None or (kinds <= set("iufb") and predictions.ndim == y.raw.ndim)
         return _of_numbers(inputs, predictions) if numbers else []
-    names = [name for name in ("log_loss", "brier", "zero_one") if name != inputs.loss.name]
-    if not inputs.probabilities:
-        names = [name for name in names if name == "zero_one"]
-    scores = [_row_losses(inputs, get(name), predictions).score(title_of(get(name))) for name in names]
-    return [*scores, *_auc(inputs, predictions)]
+    names = [name for name in ("log_loss", "brier") if name != inputs.loss.name and inputs.probabilities]
+    measures = [_row_losses(inputs, get(name), predictions).measure(title_of(get(name))) for name in names]
+    wrong = _row_losses(inputs, get("zero_one"), predictions).measure("")
+    score, constant = wrong.score, wrong.score.constant
+    right = Score(ACCURACY, 1 - score.value, score.std_error, None if constant is None else 1 - constant, score.skill)
+    return [*measures, Measure(right, wrong.skill_error)]
 
 
-def _of_numbers(inputs: ReportInputs, predictions: Predictions) -> list[Score]:
-    scores = []
-    if inputs.loss.name != "absolute_error":
-        scores.append(_row_losses(inputs, get("absolute_error"), predictions).score(_NAMES["absolute_error"]))
+def _of_numbers(inputs: ReportInputs, predictions: Predictions) -> list[Measure]:
+    absolute = _row_losses(inputs, get("absolute_error"), predictions)
+    measures = [absolute.measure(_NAMES["absolute_error"])] if inputs.loss.name != "absolute_error" else []
+    measures += _without_outliers(absolute)
     squares = _row_losses(inputs, get("squared_error"), predictions)
     assert squares.constant is not None
     root, constant = float(np.sqrt(squares.value)), float(np.sqrt(squares.constant.mean()))
     error = _error(squares.own)
     of_root = None if error is None or root == 0 else error / (2 * root)
     skill = None if constant == 0 else 1 - root / constant
-    scores.append(Score("root mean squared error", root, of_root, constant, skill))
-    if squares.constant.mean() > 0:
-        ratio = squares.value / float(squares.constant.mean())
-        moves = (squares.own - ratio * squares.constant) / squares.constant.mean()
-        scores.append(Score("R squared", 1 - ratio, _error(moves), 0.0, 1 - ratio))
-    return scores
+    measures.append(Measure(Score("root mean squared error", root, of_root, constant, skill)))
+    if squares.skill is not None:
+        measures.append(Measure(Score(R2, squares.skill, squares.skill_error, 0.0, squares.skill), squares.skill_error))
+    y, predicted = (np.asarray(one, dtype=np.float64) for one in (inputs.targets[1].raw, predictions))
+    return [*measures, *_rank_correlation(y, predicted)]
 
 
-def _auc(inputs: ReportInputs, predictions: Predictions) -> list[Score]:
+def _without_outliers(absolute: PairedLosses) -> list[Measure]:
+    """Return the mean absolute error without the rows with the most extreme target, if these have most of the error."""
+    assert absolute.constant is not None
+    n = len(absolute.own)
+    usual = np.argsort(absolute.constant, kind="stable")[: n - int(np.ceil(_EXTREME * n))]
+    if n < 1 / _EXTREME or absolute.constant[usual].sum() >= (1 - _DOMINATED) * absolute.constant.sum():
+        return []
+    return [PairedLosses(absolute.own[usual], absolute.constant[usual]).measure(USUAL)]
+
+
+def _rank_correlation(y: Floats, predictions: Floats) -> list[Measure]:
+    """Return Spearman's correlation, with the standard error of Bonett and Wright (2000); none if it is undefined."""
+    from scipy.stats import rankdata
+
+    if len(y) < 4 or np.ptp(y) == 0 or np.ptp(predictions) == 0:
+        return []
+    value = float(np.corrcoef(rankdata(y), rankdata(predictions))[0, 1])
+    error = float((1 - value**2) * np.sqrt((1 + value**2 / 2) / (len(y) - 3)))
+    return [Measure(Score(RANKS, value, error, 0.0, value), error)]
+
+
+def _auc(inputs: ReportInputs, predictions: Predictions) -> list[Measure]:
     """Return the area under the ROC curve of two classes, with DeLong's standard error; none if a class has no row."""
     codes = inputs.targets[1].codes
     if not inputs.probabilities or codes is None or len(inputs.classes) != 2 or len(np.unique(codes)) < 2:
@@ -180,7 +302,7 @@ def _auc(inputs: ReportInputs, predictions: Predictions) -> list[Score]:
     value = float(above.mean())
     errors = [_error(above), _error(below)]
     error = None if None in errors else float(np.hypot(errors[0] or 0.0, errors[1] or 0.0))
-    return [Score("area under the ROC curve", value, error, 0.5, 2 * value - 1)]
+    return [Measure(Score(AUC, value, error, 0.5, 2 * value - 1), None if error is None else 2 * error)]
 
 
 def _error(values: Floats) -> float | None:
@@ -194,20 +316,43 @@ def _spread(predictions: Predictions) -> float:
     return float(spread.max(initial=0.0))
 
 
-def _sentences(inputs: ReportInputs, score: Score, verdict: str) -> tuple[str, ...]:
+def _sentences(inputs: ReportInputs, score: Score, judgement: Judgement) -> tuple[str, ...]:
     noise = "" if score.std_error is None else f" (standard error {number(score.std_error)})"
-    unknown = ["One row gives no standard error."] if score.std_error is None else []
-    sentences = [f"On {count_of(inputs.test.n, 'test row')}, the {score.name} is {number(score.value)}{noise}."]
-    if score.constant is None or score.skill is None:
-        return (*sentences, "The best constant prediction for this loss is unknown.", *unknown)
-    constant = f"The best constant prediction of the training rows has {number(score.constant)}"
-    if verdict == "useless":
+    sentence = f"On {count_of(inputs.test.n, 'test row')}, the {score.name} is {number(score.value)}{noise}"
+    if score.constant is None:
+        sentences = [f"{sentence}.", "The best constant prediction for this loss is unknown."]
+    else:
+        sentences = [f"{sentence}; the best constant prediction of the training rows has {number(score.constant)}."]
+    better = judgement.verdict in ("good", "weak")
+    if better and judgement.score is not score and (score.skill or 0.0) < WEAK and score.constant is not None:
+        sentences.append(_by_another_score(inputs.loss, score, judgement.score))
+    if judgement.verdict == "weak":
+        sentences.append("The model leaves most of the target unexplained.")
+    elif judgement.verdict == "uncertain":
+        sentences.append("More test rows are needed to decide whether the model predicts the target.")
+    elif judgement.verdict == "useless":
+        sentences.append("The rest of this report explains a model that does not predict these rows.")
+    return tuple(sentences)
+
+
+def _by_another_score(loss: Loss, score: Score, judged_by: Score) -> str:
+    """Return why a model that is hardly better than a constant in its loss is better by another score."""
+    than = "worse than" if (score.skill or 0.0) < 0 else "hardly better than"
+    if loss.name == "absolute_error" and judged_by.name == R2:
         return (
-            *sentences,
-            f"{constant}: the model is not significantly better.",
-            "The rest of this report explains a model that does not predict these rows.",
+            f"It is better in squared error, but {than} the median, the best constant, in absolute error: a model that "
+            "was trained for squared error predicts means, which are far from most values if the target is skewed or "
+            "mostly zero."
         )
-    sentences.append(f"{constant}; the model removes {percent(score.skill)} of it.")
-    if verdict == "weak":
-        sentences.append("That is little: the model leaves most of the target unexplained.")
-    return (*sentences, *unknown)
+    if judged_by.name == USUAL:
+        return (
+            f"The {percent(_EXTREME)} of the test rows with the most extreme target have more than half of the error. "
+            f"Without them the mean absolute error is {number(judged_by.value)}, and that of the best constant "
+            f"{number(judged_by.constant or 0.0)}."
+        )
+    if judged_by.name in _ORDER:
+        return (
+            "The predictions have the order of the target, but are not shown to be closer to it than a constant: their "
+            "scale may be wrong, or the test rows are too few."
+        )
+    return f"It is {than} a constant by the {score.name}, but better by the {judged_by.name}."

@@ -29,6 +29,7 @@ from subgrove._core.text import common_decimals, count_of, fixed
 from subgrove._importance.evidence import IMPORTANT
 from subgrove._report import svg
 from subgrove._report.effect_charts import MOST_LEVELS, ChartPanel, panels, small_picture, small_scale
+from subgrove._report.model_summary import ClassSummary
 from subgrove._report.summary import DependenceSummary, Distribution, Estimate, FeatureSummary, ReportCurve, Summary
 from subgrove._report.tree_chart import tree_picture
 from subgrove._report.wording import with_interval, with_range
@@ -231,6 +232,20 @@ def estimate_text(estimate: Estimate | None) -> str:
     return svg.UNKNOWN if estimate is None else svg.typeset(with_range(estimate))
 
 
+def recall_picture(one: ClassSummary, rows: int) -> Markup:
+    """Return precision against recall of a class; a dashed line is the precision by chance."""
+    x, y = svg.LinearScale(0, 1, 34, 234), svg.LinearScale(0, 1, 146, 24)
+    ticks = [(0.0, "0"), (0.5, "0.5"), (1.0, "1")]
+    grid = [svg.line(x.start, y(at), x.end, y(at), class_="grid") for at, _ in ticks]
+    labels = [svg.text(28, y(at) + 4, words, text_anchor="end") for at, words in ticks]
+    labels += [svg.text(x(at), 162, words, text_anchor="middle") for at, words in ticks]
+    labels += [svg.text(134, 178, "recall", text_anchor="middle"), svg.text(4, 12, "precision")]
+    chance = svg.line(x.start, y(one.n / rows), x.end, y(one.n / rows), class_="chance")
+    line = svg.path([(x(recall), y(precision)) for recall, precision in one.curve], class_="thin")
+    label = f"Precision and recall of {one.label}"
+    return svg.picture(244, 184, label, *grid, *labels, chance, svg.group(line, class_="curve pdp"))
+
+
 # Columns of a table
 
 
@@ -298,9 +313,10 @@ _IN_TEMPLATES: tuple[Callable[..., Any], ...] = (
     *(cell, estimate_text, exact, explained, name, svg.number, percent, svg.prose),
     *(cell_scale, decimals_of, decimals_of_estimates, estimate_cell, estimate_scale, half_interval, half_width),
     *(number_cell, rough, with_noise, count_of, svg.letter, svg.subgroup_class, small_picture, tree_picture),
+    recall_picture,
 )
 _PAGE_FILTERS = {one.__name__: one for one in _IN_TEMPLATES}
-_PAGE_FUNCTIONS = {**_PAGE_FILTERS, "important": IMPORTANT, "most_levels": MOST_LEVELS}
+_PAGE_FUNCTIONS = {**_PAGE_FILTERS, "important": IMPORTANT, "most_levels": MOST_LEVELS, "most_matrix": 10}
 
 
 # Markdown

@@ -29,7 +29,9 @@ from subgrove._report.features import (
     fidelity_of,
     group_summaries,
 )
+from subgrove._report.findings import cautions, highlights
 from subgrove._report.inputs import ReportInputs, ReportLabels, read_inputs, read_labels
+from subgrove._report.leakage import leaking_columns
 from subgrove._report.methods import (
     data_summary,
     dependence_sentences,
@@ -39,9 +41,10 @@ from subgrove._report.methods import (
     method_summary,
     model_description,
 )
+from subgrove._report.model_summary import ModelSummary
 from subgrove._report.performance import performance
-from subgrove._report.summary import ModelSummary, Summary
-from subgrove._report.wording import cautions, highlights, tidy
+from subgrove._report.summary import Summary
+from subgrove._report.wording import tidy
 from subgrove.exceptions import ParameterError, SubgroveWarning
 
 
@@ -87,8 +90,14 @@ def summarize(inputs: ReportInputs, labels: ReportLabels, *, progress: bool | No
         classes=tuple(str(label) for label in inputs.classes),
         origin=labels.origin or "",
         scores=quality.scores,
-        verdict=quality.verdict,
-        sentences=quality.sentences,
+        verdict=quality.judgement.verdict,
+        verdict_sentence=quality.judgement.sentence,
+        judged_by=quality.judgement.score.name,
+        sentences=tuple(tidy(sentence) for sentence in quality.sentences),
+        per_class=quality.classes.per_class,
+        confusion=quality.classes.confusion,
+        confusions=quality.classes.confusions,
+        leakage=leaking_columns(inputs),
     )
     shuffled = {score.title: fidelity_of(score, "shuffled") for score in marginal.scores}
     dependence = dependence_summaries(forests, inputs.features, shuffled)

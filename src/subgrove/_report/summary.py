@@ -17,46 +17,13 @@ from typing import Annotated, Any
 import msgspec
 
 from subgrove._importance.evidence import Finding
+from subgrove._report.model_summary import Count, ModelSummary, Number, Part
 from subgrove.exceptions import FormatError
 
 SCHEMA = "subgrove.report"
 VERSION = 1
 
-Number = Annotated[float, msgspec.Meta(ge=-1e305, le=1e305)]
-"""A finite number that stays finite when written in percent."""
-Count = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 Cell = float | int | str | bool | None
-
-
-class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Base of all parts of a summary."""
-
-
-class Score(Part, frozen=True):
-    """A measure of performance on held-out rows.
-
-    `constant` is the score of the best constant prediction, `skill` the share of it that the model removes (1 is
-    perfect, 0 no better than the constant).
-    """
-
-    name: str
-    value: Number
-    std_error: Number | None
-    constant: Number | None
-    skill: Number | None
-
-
-class ModelSummary(Part, frozen=True):
-    """The model and its performance. `verdict` is "good", "weak" or "useless"; a page marks the latter two."""
-
-    description: str
-    task: str
-    target: str
-    classes: tuple[str, ...]
-    origin: str
-    scores: tuple[Score, ...]
-    verdict: str
-    sentences: tuple[str, ...]
 
 
 class ColumnSummary(Part, frozen=True):

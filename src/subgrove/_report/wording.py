@@ -1,4 +1,4 @@
-"""The sentences of a report on importance, dependence and fidelity, its key findings and its cautions.
+"""The sentences of a report on importance, dependence and fidelity.
 
 What may be concluded from an estimate is its `finding`; `_importance/evidence.py` has the rule.
 """
@@ -11,14 +11,9 @@ from collections.abc import Sequence
 from subgrove._core.text import TOGETHER, common_decimals, count_of, listed, number, percent
 from subgrove._importance.evidence import IMPORTANT, differs
 from subgrove._report.summary import (
-    DataSummary,
-    DependenceSummary,
     Estimate,
-    FeatureSummary,
     FidelitySummary,
     GapStepSummary,
-    GroupSummary,
-    ModelSummary,
     PredictorShare,
     SubgroupSummary,
 )
@@ -26,6 +21,7 @@ from subgrove._report.summary import (
 ALL_ROWS = "all rows"
 _COMPARED = 20  # rows of a subgroup that is compared with another
 _MOST_RULE = 140  # characters of a rule that a sentence quotes
+_MEMBERS = 4  # of a group that are named
 _STRONG = 0.1  # share of the explained part from which on a predictor is named
 
 
@@ -184,218 +180,6 @@ def fidelity_sentence(name: str, one: FidelitySummary, reason: str, how: str) ->
     return tidy(f"The fidelity of rows with {how} {name} is unknown: {reason}.")
 
 
-# Key findings and cautions
-
-_MOST = 5
-_NAMED = 3  # important features with their numbers
-_NEARLY_PERFECT = 0.98  # skill from which on a column may contain the target
-_REDUNDANT = 0.9  # explained share from which on a feature is called nearly redundant
-_SHARED = 0.25  # share of the marginal importance that the gap has to exceed
-_MEMBERS = 4  # of a group that are named
-
-
-def highlights(
-    model: ModelSummary,
-    data: DataSummary,
-    features: Sequence[FeatureSummary],
-    groups: Sequence[GroupSummary],
-    baseline: float,
-    loss: str,
-    level: float,
-) -> tuple[str, ...]:
-    """Return the key findings: performance, important features and groups, directions, overlap, subgroups, reliability.
-
-    Redundant features are named as a group. What not to rely on is always stated, and no other sentence relies on it.
-    """
-    drivers = _drivers(features, groups)
-    failed = [*_failed(drivers), *(name for name in _failed(features) if name not in {_name(one) for one in drivers})]
-    reliable = [one for one in features if _name(one) not in failed]
-    important = [one for one in drivers if one.conditional.finding == "important"]
-    sentences = [_performance(model, data), _important(important, drivers, loss), *_leakage(model, features)]
-    contrasts = [contrast(one.feature, one.subgroups, level) for one in reliable]
-    where = next((sentence for sentence in contrasts if sentence), None)
-    others = (_redundant(important), _directions(important), where, _overlap(reliable, groups, baseline, loss))
-    sentences += [one for one in others if one is not None]
-    sentences = sentences[: _MOST - bool(failed)]
-    if failed:
-        sentences.append(
-            f"The conditional importance of {listed(failed)} is unreliable: resampled rows fail the fidelity check."
-        )
-    return tuple(tidy(sentence) for sentence in sentences)
-
-
 def group_name(name: str, members: Sequence[str]) -> str:
     """Return a group in a sentence: its own name, or some of its columns if these are many."""
     return listed(members, _MEMBERS) if name in (TOGETHER.join(members), ", ".join(members)) else name
-
-
-def _name(one: FeatureSummary | GroupSummary) -> str:
-    return one.feature if isinstance(one, FeatureSummary) else one.name
-
-
-def _drivers(features: Sequence[FeatureSummary], groups: Sequence[GroupSummary]) -> list[FeatureSummary | GroupSummary]:
-    """Return groups, and features that belong to none, the most important first."""
-    grouped = {name for group in groups for name in group.features}
-    drivers = [*groups, *(one for one in features if one.feature not in grouped)]
-    return sorted(drivers, key=lambda one: -one.conditional.estimate)
-
-
-def _performance(model: ModelSummary, data: DataSummary) -> str:
-    score = model.scores[0]
-    error = "" if score.std_error is None else f" (standard error {number(score.std_error)})"
-    rows = count_of(data.n_test, "held-out row")
-    sentence = f"The model predicts {model.target} with a {score.name} of {number(score.value)}{error} on {rows}"
-    if score.constant is None or score.skill is None:
-        return f"{sentence}."
-    constant = f"the best constant prediction ({number(score.constant)})"
-    if model.verdict == "useless":
-        return f"{sentence}, not significantly better than {constant}: the findings below describe an unreliable model."
-    weak = ", a weak model" if model.verdict == "weak" else ""
-    return f"{sentence}, {percent(score.skill)} below that of {constant}{weak}."
-
-
-def _leakage(model: ModelSummary, features: Sequence[FeatureSummary]) -> list[str]:
-    """Warn of a nearly perfect model, which may have a column that is known only with the target."""
-    skills = [one.skill or 0.0 for one in model.scores if one.std_error is not None]  # one row may be right by chance
-    if max(skills, default=0.0) < _NEARLY_PERFECT or not features:
-        return []
-    most = max(features, key=lambda one: one.marginal.estimate).feature
-    return [
-        "The model is nearly perfect. Check that no column contains the target or is known only after it, "
-        f"starting with {most}, the feature with the largest importance."
-    ]
-
-
-def _important(
-    important: Sequence[FeatureSummary | GroupSummary], drivers: Sequence[FeatureSummary | GroupSummary], loss: str
-) -> str:
-    """Name the important features and groups, or say that none is shown to be."""
-    rule = f"at least {percent(IMPORTANT)} of the baseline loss, significant after Holm's adjustment"
-    if not important:
-        return f"No feature is shown to be important given the others ({rule}). {_by_marginal(drivers, loss)}"
-    first, *others = important[:_NAMED]
-    verb = "is" if len(important) == 1 else "are"
-    effects = [f"{_joint(first)} the {loss} by {with_range(first.conditional)}"]
-    effects += [f"{_name(one)} by {with_range(one.conditional)}" for one in others]
-    effects += [f"{len(important) - _NAMED} more by less"] * (len(important) > _NAMED)
-    n_groups = sum(isinstance(one, GroupSummary) for one in drivers)
-    counted = count_of(len(drivers) - n_groups, "feature") + (
-        f" and {count_of(n_groups, 'group')} of redundant features" if n_groups else ""
-    )
-    return (
-        f"Of {counted}, {len(important)} {verb} important ({rule}). Resampled given the other features, "
-        f"{'; '.join(effects)}."
-    )
-
-
-def _by_marginal(drivers: Sequence[FeatureSummary | GroupSummary], loss: str) -> str:
-    """Name what has the largest marginal importance, where nothing adds to all others."""
-    found = [one for one in drivers if (one.marginal.conf_low or 0.0) > 0]
-    if not found:
-        return ""
-    first, *others = sorted(found, key=lambda one: -one.marginal.estimate)[:_NAMED]
-    effects = [f"{_joint(first)} the {loss} by {with_range(first.marginal)}"]
-    effects += [f"{_name(one)} by {with_range(one.marginal)}" for one in others]
-    return (
-        f"Shuffled among all rows, {'; '.join(effects)}: the model relies on them, but each can be replaced by "
-        "other features."
-    )
-
-
-def _joint(one: FeatureSummary | GroupSummary) -> str:
-    return f"{one.feature} raises" if isinstance(one, FeatureSummary) else f"{one.name} together raise"
-
-
-def _redundant(important: Sequence[FeatureSummary | GroupSummary]) -> str | None:
-    """Say of the most important group that its members can replace each other."""
-    group = next((one for one in important if isinstance(one, GroupSummary)), None)
-    if group is None:
-        return None
-    return (
-        f"{group.name} carry largely the same information, so that each of them adds little to the others: "
-        "read their joint importance."
-    )
-
-
-def _directions(important: Sequence[FeatureSummary | GroupSummary]) -> str | None:
-    """Say what predictions do as the most important features increase."""
-    words = [one.direction for one in important if isinstance(one, FeatureSummary) and one.direction][:_NAMED]
-    return f"Other things being equal, predictions {'; they '.join(words)}." if words else None
-
-
-def _overlap(
-    features: Sequence[FeatureSummary], groups: Sequence[GroupSummary], baseline: float, loss: str
-) -> str | None:
-    """Name the feature that shares most with the others: significantly, and more than a quarter of its importance."""
-    grouped, found = {name for group in groups for name in group.features}, []
-    for one in features:
-        gap = one.marginal.estimate - one.conditional.estimate
-        noise = sum((step.noise or 0.0) ** 2 for step in one.gap) ** 0.5
-        large = gap > 2 * noise and gap > _SHARED * one.marginal.estimate
-        if (one.marginal.conf_low or 0.0) > 0 and one.marginal.estimate >= IMPORTANT * abs(baseline) and large:
-            found.append((one.feature not in grouped, gap, one))
-    if not found:
-        return None
-    *_, one = max(found, key=lambda triple: triple[:2])
-    columns = shared_with(one.gap, 2) if one.gap else "the other features"
-    return (
-        f"{one.feature} shares information with {columns}: shuffled among all rows it raises the {loss} by "
-        f"{with_range(one.marginal)}, resampled given the other features by {with_range(one.conditional)}."
-    )
-
-
-def _failed(features: Sequence[FeatureSummary | GroupSummary]) -> list[str]:
-    return [_name(one) for one in features if one.fidelity is not None and one.fidelity.verdict == "failed"]
-
-
-def cautions(
-    model: ModelSummary, features: Sequence[FeatureSummary], dependence: Sequence[DependenceSummary], level: float
-) -> tuple[str, ...]:
-    """Return what not to conclude: from any report, and from this one."""
-    sentences = []
-    if model.verdict == "useless":
-        sentences.append(
-            "This model does not predict the target significantly better than a constant. Its importances and curves "
-            "describe the model and say nothing about the data."
-        )
-    elif model.verdict == "weak":
-        sentences.append("This model is weak. Features that it does not use may be important to a better model.")
-    if _leakage(model, features):
-        sentences.append(
-            "A nearly perfect model may use a column that contains the target. The importance of all other columns is "
-            "then that of what this column leaves unexplained."
-        )
-    redundant = [
-        f"{one.feature} (predicted by {one.predictors[0].column})"
-        for one in dependence
-        if one.predictors and (one.explained or 0) >= _REDUNDANT
-    ]
-    sentences += [
-        "Importance describes what this model needs to predict, not causes. Changing a feature in the world need not "
-        "change the target.",
-        "A feature that is redundant with others has a low conditional importance even if the model relies on it: two "
-        "copies of a column are both low, and dropping both may cost much.",
-        *([f"Nearly redundant here: {listed(redundant)}."] if redundant else []),
-        f"Intervals ({percent(level)}) cover the choice of test rows, of donors and of random draws. They do not cover "
-        "retraining the model, other training rows for the subgroups, or multiple testing over features.",
-        "Curves are means of predictions. Beyond the range of a subgroup's rows the model extrapolates, and a curve "
-        "over all rows includes such predictions where features are dependent.",
-    ]
-    if failed := _failed(features):
-        sentences.append(
-            f"For {listed(failed)}, resampled rows are not realistic, so part of the conditional importance is the "
-            "model's behaviour on rows that do not occur."
-        )
-    unknown = [one.feature for one in features if one.fidelity is None or one.fidelity.verdict == "unknown"]
-    if unknown:
-        sentences.append(f"For {listed(unknown)}, the fidelity of resampled rows could not be checked.")
-    marked = sum(
-        one.estimate is not None and one.estimate.finding == "unknown" for f in features for one in f.subgroups
-    )
-    if marked:
-        verb = "has" if marked == 1 else "have"
-        sentences.append(
-            f"{count_of(marked, 'subgroup')} {verb} no interval: there are fewer than 50 test rows, or few of them "
-            "have most of the loss."
-        )
-    return tuple(tidy(sentence) for sentence in sentences)

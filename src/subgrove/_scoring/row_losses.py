@@ -121,10 +121,11 @@ class RowLosses:
             assert target.codes is not None
             return target.codes[rows], _probabilities(predictions, target, about)
         if loss.response_method == "label":
-            return self._labels(predictions, rows, about)
+            return self.labels(predictions, rows, about)
         return target.raw[rows], predictions
 
-    def _labels(self, predictions: Predictions, rows: RowIndex, about: About) -> tuple[Any, Any]:
+    def labels(self, predictions: Predictions, rows: RowIndex, about: About) -> tuple[Any, Any]:
+        """Return y of some rows and the predicted classes; both as codes if the model predicts probabilities."""
         if self.predicted_classes is not None:
             second = predictions > 0.5 if predictions.ndim == 1 else predictions.argmax(axis=1)
             return self.target.raw[rows], self.predicted_classes[np.asarray(second, dtype=np.intp)]
