@@ -88,13 +88,15 @@ def test_explain_and_report_conclude_the_same_for_any_numbers(
     result = replace(imp, scores=(changed, *imp.scores[1:]))
     line, finding = overall_findings(result, 0)[score.title]
     text = str(result.explain(score.title))
-    title = headline(score.title, estimate_of(line, finding), estimate_of(line, finding), LEVEL, True)
+    title = headline(
+        score.title, estimate_of(line, finding), estimate_of(line, finding), LEVEL, True, "1 % of the gain"
+    )
     relied_on = "The model relies on a" in text
     assert relied_on == (finding == "important") == title.startswith("a is important")
     if relied_on:
         assert line["conf_low"] > 0
         assert line["p_holm"] <= 0.05
-        assert line["estimate"] >= 0.01 * result.baseline[0]
+        assert line["estimate"] >= 0.01 * (result.settings["constant_loss"]["squared_error"] - result.baseline[0])
         assert verdict != "failed"
     if verdict == "failed":
         assert "No conclusion on a" in text

@@ -119,7 +119,10 @@ def check_verdicts(imp: sg.ImportanceResult, feature: str, sentences: tuple[str,
     text = " ".join(sentences)
     lines = [line for line in lines_of(imp, feature) if not np.isnan(line["std_error"])]
     findings = [overall_findings(imp, at)[feature][1] for at in range(len(imp.losses))]
-    marked = sum(bool(line["reliable"]) and not np.isnan(line["std_error"]) for line in lines_of(imp, feature))
+    marked = sum(
+        one == "unknown" and not np.isnan(line["std_error"])
+        for one, line in zip(findings, lines_of(imp, feature), strict=True)
+    )
     findings = [one for one in findings if one != "unknown"]  # without an interval nothing is concluded
     assert text.count("The model relies on") == findings.count("important")
     assert text.count("makes no difference here") == findings.count("none")

@@ -20,6 +20,7 @@ from subgrove._report.summary import (
     FidelitySummary,
     GapStepSummary,
     GroupSummary,
+    ImportantSize,
     MethodSummary,
     PredictorShare,
     ReportCurve,
@@ -266,6 +267,7 @@ def summary_of(features: Sequence[FeatureSummary], verdict: str = "good") -> Sum
         loss="absolute_error",
         loss_unit="bikes",
         baseline=BASELINE,
+        important=ImportantSize(5.1, 0.01, "the gain over the best constant prediction"),
         model=model_summary(verdict),
         data=DataSummary(512, 219, columns, ("Rows were split at random: 512 to train, 219 to explain.",)),
         highlights=(

@@ -76,7 +76,7 @@ def claims(sentence: str, one: Estimate) -> None:
 
 @given(estimates(), estimates(), st.booleans())
 def test_a_headline_claims_what_the_evidence_shows(one: Estimate, marginal: Estimate, independent: bool) -> None:
-    claims(headline("x", one, marginal, 0.95, independent), one)
+    claims(headline("x", one, marginal, 0.95, independent, "1 % of the gain"), one)
 
 
 @given(estimates(), st.integers(1, 5000))
@@ -180,7 +180,7 @@ def test_no_finding_counts_a_feature_whose_resampled_rows_are_unrealistic() -> N
     conditional = replace(unreliable.conditional, finding="unreliable")
     unreliable = replace(unreliable, fidelity=fidelity("failed"), conditional=conditional)
     made = summary_of([reliable, unreliable])
-    findings = highlights(made.model, made.data, [reliable, unreliable], [], made.baseline, "absolute error", 0.95)
+    findings = highlights(made.model, made.data, [reliable, unreliable], [], made.important, "absolute error", 0.95)
     (counted,) = [sentence for sentence in findings if "important (at least" in sentence]
     assert counted.startswith("Of 2 features, 1 is important")
     assert "hum" not in counted

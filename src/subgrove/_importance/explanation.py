@@ -9,7 +9,7 @@ import numpy as np
 
 from subgrove._core.html_views import html_of
 from subgrove._core.text import count_of, first_of, number, percent
-from subgrove._importance.evidence import IMPORTANT, Finding, differs, has_lower_bound, overall_findings
+from subgrove._importance.evidence import IMPORTANT, Finding, differs, has_lower_bound, overall_findings, reference_of
 from subgrove._importance.tables import ImportanceData, is_unrealistic, sampler_choices, score_of, subgroup_lines
 from subgrove._scoring.feature_result import FeatureResult
 
@@ -50,12 +50,12 @@ class Explanation:
         return html_of(self)
 
 
-def explained(result: ImportanceData, feature: Any) -> Explanation:
+def explained(result: ImportanceData, feature: Any, min_share: float = IMPORTANT) -> Explanation:
     """Return how a feature was resampled, what that costs, where, and whether the estimate is reliable."""
     score = score_of(result.scores, feature)
     losses = range(len(result.losses))
     sentences = [*resampling_sentences(result, score)]
-    sentences += [sentence for at in losses for sentence in _cost_sentences(result, score, at)]
+    sentences += [sentence for at in losses for sentence in _cost_sentences(result, score, at, min_share)]
     sentences += _calibration_sentences(result, score)
     if all(result.per_row_losses) and not is_unrealistic(score):
         sentences += [sentence for at in losses for sentence in _subgroup_sentences(result, score, at)]
@@ -84,12 +84,14 @@ def _conditioning(score: FeatureResult) -> str:
     return f", given {first_of(score.conditioning)}" if score.conditioning else ""
 
 
-def _cost_sentences(result: ImportanceData, score: FeatureResult, at: int) -> list[str]:
-    line, finding = overall_findings(result, at)[score.title]
+def _cost_sentences(result: ImportanceData, score: FeatureResult, at: int, share: float) -> list[str]:
+    line, finding = overall_findings(result, at, share)[score.title]
     sentences = [_cost(result, score, at, line)]
     if np.isnan(line["std_error"]):
         return sentences
-    sentences.append(_conclusion(result, score, at, line, finding))
+    sentences.append(
+        _conclusion(result, score, at, line, finding, f"{percent(share)} of {reference_of(result, at)[1]}")
+    )
     if line["mc_error"] > 0.5 * line["std_error"] > 0:
         sentences.append(
             f"With {result.settings.get('n_repeats')} repeats the Monte Carlo error is large: another random state "
@@ -118,8 +120,10 @@ def _cost(result: ImportanceData, score: FeatureResult, at: int, line: dict[str,
     return f"{text} ({100 * result.level:.4g} % interval {interval}; noise: {line['noise']})."
 
 
-def _conclusion(result: ImportanceData, score: FeatureResult, at: int, line: dict[str, Any], finding: Finding) -> str:
-    """Return what may be concluded, by the rule that the report uses too."""
+def _conclusion(
+    result: ImportanceData, score: FeatureResult, at: int, line: dict[str, Any], finding: Finding, limit: str
+) -> str:
+    """Return what may be concluded, by the rule that the report uses too; `limit` is the size that counts."""
     name, loss = score.title, _loss(result, at)
     who = "Models of this kind rely on" if _is_loco(result) else "The model relies on"
     how = "without" if _is_loco(result) else "with other values of"
@@ -128,7 +132,7 @@ def _conclusion(result: ImportanceData, score: FeatureResult, at: int, line: dic
     p = f"{'Holm-adjusted ' if many else 'one-sided '}p {_p(float(line['p_holm']))}"
     return {
         "important": f"{who} {name}{given} ({p}).",
-        "small": f"Its importance{given} is significant but small, below {percent(IMPORTANT)} of the {loss} ({p}).",
+        "small": f"Its importance{given} is significant but small, below {limit} ({p}).",
         "suggestive": f"The interval lies above 0, but the evidence is not sufficient after adjusting for "
         f"{count_of(len(result.scores), 'feature')} ({p}).",
         "negative": f"The model does significantly better {how} {name} on these rows.",

@@ -292,7 +292,7 @@ def make_result(
         tuple(results),
         names_of(losses.losses),
         tuple(means.tolist()),
-        {**settings, "versions": versions()},
+        {**settings, "constant_loss": losses.of_constants(weights), "versions": versions()},
         weights,
         backend_of(X),
         getattr(X, "index", None),

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from subgrove._core.html_views import html_of
+from subgrove._core.validate import number_in
 from subgrove._data.table import read_table
 from subgrove._data.to_containers import table_of_lines
 from subgrove._importance.calibration import (
@@ -189,7 +190,9 @@ class ImportanceResult(ImportanceTests):
             raise ParameterError(f"other must be an ImportanceResult; got {type(other).__name__}.")
         return table_of_lines(self.backend, differences(self, other))
 
-    def explain(self, feature: str | Sequence[str], *, marginal: ImportanceResult | None = None) -> Explanation:
+    def explain(
+        self, feature: str | Sequence[str], *, marginal: ImportanceResult | None = None, min_share: float = 0.01
+    ) -> Explanation:
         """Explain the importance of a feature in sentences: how it was resampled, what that costs, and where.
 
         Parameters
@@ -198,6 +201,8 @@ class ImportanceResult(ImportanceTests):
             Its name, or the names of a group.
         marginal : ImportanceResult, optional
             The marginal importance of the same model and rows: adds the sentences of `explain_gap`.
+        min_share : float, default 0.01
+            Share of the model's gain over the best constant prediction from which on the feature counts as important.
 
         Examples
         --------
@@ -209,7 +214,7 @@ class ImportanceResult(ImportanceTests):
         >>> print(imp.explain("temp").sentences[0])
         temp is resampled by the sampler 'subgroups', within 4 subgroups by season, hum.
         """
-        explanation = explained(self, feature)
+        explanation = explained(self, feature, number_in("min_share", min_share, low=0, high=1))
         if marginal is None:
             return explanation
         gap = self.explain_gap(marginal, explanation.feature)

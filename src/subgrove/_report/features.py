@@ -15,7 +15,13 @@ from subgrove._core.text import number
 from subgrove._data.columns import number_text
 from subgrove._data.table import TypedColumn
 from subgrove._importance import Gap, ImportanceResult
-from subgrove._importance.evidence import Finding, has_lower_bound, overall_findings, subgroup_findings
+from subgrove._importance.evidence import (
+    Finding,
+    has_lower_bound,
+    overall_findings,
+    reference_of,
+    subgroup_findings,
+)
 from subgrove._importance.explanation import resampling_sentences
 from subgrove._importance.tables import differences
 from subgrove._report import wording
@@ -37,6 +43,7 @@ from subgrove._report.summary import (
     FidelitySummary,
     GapStepSummary,
     GroupSummary,
+    ImportantSize,
     SubgroupSummary,
     TreeNode,
 )
@@ -117,17 +124,27 @@ _DAYS = 10 * 86_400e6  # microseconds; dates further apart are written without t
 
 @dataclass(frozen=True, eq=False)
 class ReportResults:
-    """Results for all features: importance of both kinds, gaps, and the standard deviation of predictions."""
+    """Results for all features: importance of both kinds, gaps, and the standard deviation of predictions.
+
+    `min_share` is the share of the model's gain from which on an importance counts as important.
+    """
 
     conditional: ImportanceResult
     marginal: ImportanceResult
     gaps: FeatureGaps
     spread: float
+    min_share: float
 
     @property
     def baseline(self) -> float:
         """Loss of the baseline predictions."""
         return float(self.conditional.baseline[0])
+
+    @cached_property
+    def important(self) -> ImportantSize:
+        """From which size on an importance counts as important."""
+        gain, of = reference_of(self.conditional, 0)
+        return ImportantSize(self.min_share * gain, self.min_share, of)
 
     @cached_property
     def estimates(self) -> tuple[dict[str, Estimate], dict[str, Estimate]]:
@@ -136,16 +153,16 @@ class ReportResults:
         P-values are adjusted for the groups and the features that belong to none; those of members of groups for all
         features.
         """
-        conditional, marginal = (_estimates(result) for result in (self.conditional, self.marginal))
+        conditional, marginal = (_estimates(result, self.min_share) for result in (self.conditional, self.marginal))
         return conditional, marginal
 
 
-def _estimates(result: ImportanceResult) -> dict[str, Estimate]:
+def _estimates(result: ImportanceResult, share: float) -> dict[str, Estimate]:
     grouped = {name for score in result.scores if len(score.feature) > 1 for name in score.feature}
     features = tuple(score for score in result.scores if len(score.feature) == 1)
     others = tuple(score for score in result.scores if score.title not in grouped)
-    found = overall_findings(replace(result, scores=features), 0) | overall_findings(replace(result, scores=others), 0)
-    return {name: estimate_of(*line) for name, line in found.items()}
+    found = [overall_findings(replace(result, scores=some), 0, share) for some in (features, others)]
+    return {name: estimate_of(*line) for name, line in (found[0] | found[1]).items()}
 
 
 def estimate_of(line: Mapping[str, Any], finding: Finding) -> Estimate:
@@ -193,7 +210,7 @@ def group_summaries(inputs: ReportInputs, results: ReportResults) -> tuple[Group
         if len(score.feature) > 1:
             name = wording.group_name(score.title, score.feature)
             one, other = conditional[score.title], marginal[score.title]
-            sentence = wording.headline(name, one, other, results.conditional.level, False)
+            sentence = wording.headline(name, one, other, results.conditional.level, False, results.important.words)
             fidelity = fidelity_of(score, "resampled")
             summaries.append(GroupSummary(name, tuple(score.feature), one, other, fidelity, sentence))
     return tuple(sorted(summaries, key=lambda one: -one.conditional.estimate))
@@ -221,7 +238,7 @@ def _summary(
         rank=rank,
         conditional=conditional,
         marginal=marginal,
-        headline=wording.headline(name, conditional, marginal, result.level, independent),
+        headline=wording.headline(name, conditional, marginal, result.level, independent, results.important.words),
         sampler=sampler,
         candidates=_candidates(choice),
         fidelity=fidelity_of(score, "resampled"),
@@ -244,7 +261,7 @@ def _subgroups(
 ) -> tuple[SubgroupSummary, ...]:
     sizes = (inputs.train.n,) if partition is None else partition.sizes
     summaries = []
-    for line, finding in subgroup_findings(results.conditional, score, 0):
+    for line, finding in subgroup_findings(results.conditional, score, 0, results.min_share):
         n, at = int(line["n"]), int(line["subgroup"])
         estimate = estimate_of(line, finding) if n else None
         sentence = wording.subgroup_sentence(score.title, line["rule"], n, estimate, results.conditional.level)

@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from subgrove._core.text import count_of, listed, number, percent
-from subgrove._importance.evidence import IMPORTANT
 from subgrove._report.leakage import leakage_sentence
 from subgrove._report.model_summary import ModelSummary
-from subgrove._report.summary import DataSummary, DependenceSummary, FeatureSummary, GroupSummary
+from subgrove._report.summary import DataSummary, DependenceSummary, FeatureSummary, GroupSummary, ImportantSize
 from subgrove._report.wording import contrast, shared_with, tidy, with_range
 
 _MOST = 5
@@ -26,7 +25,7 @@ def highlights(
     data: DataSummary,
     features: Sequence[FeatureSummary],
     groups: Sequence[GroupSummary],
-    baseline: float,
+    limit: ImportantSize,
     loss: str,
     level: float,
 ) -> tuple[str, ...]:
@@ -38,11 +37,11 @@ def highlights(
     failed = [*_failed(drivers), *(name for name in _failed(features) if name not in {_name(one) for one in drivers})]
     reliable = [one for one in features if _name(one) not in failed]
     important = [one for one in drivers if one.conditional.finding == "important"]
-    sentences = [_performance(model, data), _important(important, drivers, loss)]
+    sentences = [_performance(model, data), _important(important, drivers, limit, loss)]
     sentences[1 if model.leakage else 2 : 0] = _leakage(model, features)
     contrasts = [contrast(one.feature, one.subgroups, level) for one in reliable]
     where = next((sentence for sentence in contrasts if sentence), None)
-    others = (_redundant(important), _directions(important), where, _overlap(reliable, groups, baseline, loss))
+    others = (_redundant(important), _directions(important), where, _overlap(reliable, groups, limit, loss))
     sentences += [one for one in others if one is not None]
     sentences = sentences[: _MOST - bool(failed)]
     if failed:
@@ -92,10 +91,13 @@ def _leakage(model: ModelSummary, features: Sequence[FeatureSummary]) -> list[st
 
 
 def _important(
-    important: Sequence[FeatureSummary | GroupSummary], drivers: Sequence[FeatureSummary | GroupSummary], loss: str
+    important: Sequence[FeatureSummary | GroupSummary],
+    drivers: Sequence[FeatureSummary | GroupSummary],
+    limit: ImportantSize,
+    loss: str,
 ) -> str:
     """Name the important features and groups, or say that none is shown to be."""
-    rule = f"at least {percent(IMPORTANT)} of the baseline loss, significant after Holm's adjustment"
+    rule = f"at least {limit.words}, significant after Holm's adjustment"
     if not important:
         return f"No feature is shown to be important given the others ({rule}). {_by_marginal(drivers, loss)}"
     first, *others = important[:_NAMED]
@@ -104,11 +106,10 @@ def _important(
     effects += [f"{_name(one)} by {with_range(one.conditional)}" for one in others]
     effects += [f"{len(important) - _NAMED} more by less"] * (len(important) > _NAMED)
     n_groups = sum(isinstance(one, GroupSummary) for one in drivers)
-    among = count_of(len(drivers) - n_groups, "feature") + (
-        f" and {count_of(n_groups, 'group')} of redundant features" if n_groups else ""
-    )
+    among = [count_of(len(drivers) - n_groups, "feature")] * (len(drivers) > n_groups)
+    among += [f"{count_of(n_groups, 'group')} of redundant features"] * (n_groups > 0)
     return (
-        f"Of {among}, {len(important)} {verb} important ({rule}). Resampled given the other features, "
+        f"Of {listed(among)}, {len(important)} {verb} important ({rule}). Resampled given the other features, "
         f"{'; '.join(effects)}."
     )
 
@@ -149,7 +150,7 @@ def _directions(important: Sequence[FeatureSummary | GroupSummary]) -> str | Non
 
 
 def _overlap(
-    features: Sequence[FeatureSummary], groups: Sequence[GroupSummary], baseline: float, loss: str
+    features: Sequence[FeatureSummary], groups: Sequence[GroupSummary], limit: ImportantSize, loss: str
 ) -> str | None:
     """Name the feature that shares most with the others: significantly, and more than a quarter of its importance."""
     grouped, found = {name for group in groups for name in group.features}, []
@@ -157,7 +158,7 @@ def _overlap(
         gap = one.marginal.estimate - one.conditional.estimate
         noise = sum((step.noise or 0.0) ** 2 for step in one.gap) ** 0.5
         large = gap > 2 * noise and gap > _SHARED * one.marginal.estimate
-        if (one.marginal.conf_low or 0.0) > 0 and one.marginal.estimate >= IMPORTANT * abs(baseline) and large:
+        if (one.marginal.conf_low or 0.0) > 0 and one.marginal.estimate >= limit.size and large:
             found.append((one.feature not in grouped, gap, one))
     if not found:
         return None

@@ -18,6 +18,7 @@ from subgrove._data.columns import parse_features
 from subgrove._data.replace_columns import Frames
 from subgrove._data.table import Table, read_table
 from subgrove._dependence.groups import groups_of, named_group
+from subgrove._importance.evidence import IMPORTANT
 from subgrove._models.predictor import (
     Predictor,
     Target,
@@ -130,6 +131,8 @@ class ReportInputs:
         As `importance` takes it, with the given depth.
     max_depth, n_repeats, seed : int
     n_jobs : int or None
+    min_share : float
+        Share of the model's gain from which on an importance counts as important.
     """
 
     model: Any
@@ -150,6 +153,7 @@ class ReportInputs:
     n_repeats: int
     seed: int
     n_jobs: int | None
+    min_share: float = IMPORTANT
 
     @property
     def probabilities(self) -> bool:

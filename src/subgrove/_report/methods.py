@@ -18,7 +18,6 @@ from subgrove._data.columns import number_text
 from subgrove._data.table import TypedColumn, fingerprint
 from subgrove._dependence import Dependence, dependence
 from subgrove._dependence.dependence import LEAST_ROWS
-from subgrove._importance.evidence import IMPORTANT
 from subgrove._report.curves import SHOWN_CLASSES, level_codes
 from subgrove._report.inputs import ReportInputs, some_rows
 from subgrove._report.leakage import NEARLY
@@ -173,7 +172,7 @@ def _sentences(inputs: ReportInputs, forests: ReportForests) -> tuple[str, ...]:
     """Return the paragraphs of the template on methods that apply to this report."""
     from subgrove._report.render import text_of
 
-    limits = {"important": IMPORTANT, "level": LEVEL, "weak": WEAK, "nearly": NEARLY, "shown_classes": SHOWN_CLASSES}
+    limits = {"level": LEVEL, "weak": WEAK, "nearly": NEARLY, "shown_classes": SHOWN_CLASSES}
     names = {"loss": inputs.loss.name.replace("_", " "), "sampler": sampler_name(inputs.sampler)}
     return tuple(text_of("methods.txt.jinja", inputs=inputs, forests=forests, **limits, **names).splitlines())
 

@@ -20,10 +20,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from subgrove._core.kinds import Floats
 from subgrove._core.text import common_decimals, count_of, number, percent
@@ -31,7 +29,7 @@ from subgrove._models.predictor import Predictions, read_target
 from subgrove._report.classification import ClassResults, class_results
 from subgrove._report.inputs import ReportInputs
 from subgrove._report.model_summary import Score
-from subgrove._scoring.row_losses import ALL, RowLosses, describe_baseline_row
+from subgrove._scoring.row_losses import ALL, RowLosses, constant_predictions, describe_baseline_row
 from subgrove.losses import Loss, get
 
 WEAK = 0.1
@@ -213,26 +211,9 @@ def _row_losses(inputs: ReportInputs, loss: Loss, predictions: Predictions) -> P
     )
     scoring = RowLosses((loss,), tested, probabilities)
     settled = scoring.settled(predictions) if loss.response_method == "label" else scoring
-    constant = _constant(loss, trained, inputs.test.n, probabilities=probabilities)
+    constant = constant_predictions(loss, trained, inputs.test.n, probabilities=probabilities)
     own = settled.rows(predictions, ALL, describe_baseline_row)[0]
     return PairedLosses(own, None if constant is None else scoring.rows(constant, ALL, describe_baseline_row)[0])
-
-
-def _constant(loss: Loss, trained: Any, n: int, *, probabilities: bool) -> npt.NDArray[Any] | None:
-    """Return the best constant prediction of the training rows, n times; None where it is unknown."""
-    if loss.response_method in ("probability", "label"):
-        if trained.codes is not None and probabilities:
-            shares = np.bincount(trained.codes, minlength=len(trained.classes)) / len(trained)
-            return np.tile(shares, (n, 1))
-        labels, counts = np.unique(trained.raw, return_counts=True)
-        return np.repeat(labels[[int(counts.argmax())]], n)
-    if loss.response_method != "value" or trained.numbers is None:
-        return None
-    level = getattr(loss.function, "level", None)  # of a quantile
-    if level is not None:
-        return np.full(n, float(np.quantile(trained.numbers, level)))
-    middle = np.median if loss.name == "absolute_error" else np.mean
-    return np.full(n, float(middle(trained.numbers)))
 
 
 def _others(inputs: ReportInputs, predictions: Predictions) -> list[Measure]:

@@ -26,7 +26,6 @@ from markupsafe import Markup, escape
 
 from subgrove._core import text
 from subgrove._core.text import common_decimals, count_of, fixed
-from subgrove._importance.evidence import IMPORTANT
 from subgrove._report import svg
 from subgrove._report.effect_charts import MOST_LEVELS, ChartPanel, panels, small_picture, small_scale
 from subgrove._report.model_summary import ClassSummary
@@ -316,7 +315,7 @@ _IN_TEMPLATES: tuple[Callable[..., Any], ...] = (
     recall_picture,
 )
 _PAGE_FILTERS = {one.__name__: one for one in _IN_TEMPLATES}
-_PAGE_FUNCTIONS = {**_PAGE_FILTERS, "important": IMPORTANT, "most_levels": MOST_LEVELS, "most_matrix": 10}
+_PAGE_FUNCTIONS = {**_PAGE_FILTERS, "most_levels": MOST_LEVELS, "most_matrix": 10}
 
 
 # Markdown

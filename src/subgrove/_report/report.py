@@ -73,7 +73,7 @@ def summarize(inputs: ReportInputs, labels: ReportLabels, *, progress: bool | No
         advance(n)
         gaps = feature_gaps(conditional, marginal, len(inputs.test.table.names) - 1)
         advance(2 * n)
-        results = ReportResults(conditional, marginal, gaps, quality.spread)
+        results = ReportResults(conditional, marginal, gaps, quality.spread, inputs.min_share)
         groups = group_summaries(inputs, results)
         features, n_curve_rows = feature_summaries(inputs, results, advance)
     rows = {
@@ -108,6 +108,7 @@ def summarize(inputs: ReportInputs, labels: ReportLabels, *, progress: bool | No
         loss=inputs.loss.name,
         loss_unit=loss_unit(inputs),
         baseline=results.baseline,
+        important=results.important,
         model=model,
         data=data,
         highlights=highlights(
@@ -115,7 +116,7 @@ def summarize(inputs: ReportInputs, labels: ReportLabels, *, progress: bool | No
             data,
             features,
             groups,
-            results.baseline,
+            results.important,
             inputs.loss.name.replace("_", " "),
             results.conditional.level,
         ),

@@ -16,6 +16,7 @@ from typing import Annotated, Any
 
 import msgspec
 
+from subgrove._core.text import percent
 from subgrove._importance.evidence import Finding
 from subgrove._report.model_summary import Count, ModelSummary, Number, Part
 from subgrove.exceptions import FormatError
@@ -270,6 +271,19 @@ class GroupSummary(Part, frozen=True):
     headline: str
 
 
+class ImportantSize(Part, frozen=True):
+    """The size from which on an importance counts as important: a `share` of the number that `of` names."""
+
+    size: Number
+    share: Number
+    of: str
+
+    @property
+    def words(self) -> str:
+        """The size as a share, such as "1 % of the baseline loss"."""
+        return f"{percent(self.share)} of {self.of}"
+
+
 class Setting(Part, frozen=True):
     """A setting, version or count, by name."""
 
@@ -302,6 +316,8 @@ class Summary(Part, frozen=True):
         The unit of importance, in words ("units of cnt", "share of rows misclassified").
     baseline : float
         Loss of the baseline predictions on the test rows.
+    important : ImportantSize
+        From which size on an importance counts as important.
     model, data, methods
         The sections with these names.
     highlights : tuple of str
@@ -326,6 +342,7 @@ class Summary(Part, frozen=True):
     loss: str
     loss_unit: str
     baseline: Number
+    important: ImportantSize
     model: ModelSummary
     data: DataSummary
     highlights: tuple[str, ...]

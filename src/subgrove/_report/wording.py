@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 
 from subgrove._core.text import TOGETHER, common_decimals, count_of, listed, number, percent
-from subgrove._importance.evidence import IMPORTANT, differs
+from subgrove._importance.evidence import differs
 from subgrove._report.summary import (
     Estimate,
     FidelitySummary,
@@ -53,12 +53,15 @@ def tidy(sentence: str) -> str:
     return re.sub(r"[\s\x00-\x1f\x7f]+", " ", sentence).strip()
 
 
-def headline(name: str, one: Estimate, marginal: Estimate, level: float, independent: bool) -> str:
-    """Return the finding on a feature or group. `independent`: no other column was found to predict it."""
+def headline(name: str, one: Estimate, marginal: Estimate, level: float, independent: bool, limit: str) -> str:
+    """Return the finding on a feature or group. `independent`: no other column was found to predict it.
+
+    `limit` is the size from which on an importance is important, in words.
+    """
     interval, given = with_interval(one, level), "" if independent else " given the other features"
     finding = {
         "important": f"{name} is important{given}: {interval}",
-        "small": f"{name} has a small importance{given}: {interval}, less than {percent(IMPORTANT)} of the loss",
+        "small": f"{name} has a small importance{given}: {interval}, less than {limit}",
         "suggestive": f"{name}{given} is not significant once adjusted for all features: {interval}",
         "negative": f"The model predicts better when {name} is resampled{given}: {interval}",
         "negligible": f"{name} adds little{given}: {interval}",

@@ -34,6 +34,26 @@ _REVERSED = 4.0  # standard errors below which probabilities are taken to be of 
 _ROUNDING = 1e-6  # how far beyond 0 and 1 a probability may be
 
 
+def constant_predictions(
+    loss: Loss, trained: Target, n: int | None = None, *, probabilities: bool
+) -> npt.NDArray[Any] | None:
+    """Return the best constant prediction of rows, n times (once for each row by default); None if it is unknown."""
+    n = len(trained) if n is None else n
+    if loss.response_method in ("probability", "label"):
+        if trained.codes is not None and probabilities:
+            shares = np.bincount(trained.codes, minlength=len(trained.classes)) / len(trained)
+            return np.tile(shares, (n, 1))
+        labels, counts = np.unique(trained.raw, return_counts=True)
+        return np.repeat(labels[[int(counts.argmax())]], n)
+    if loss.response_method != "value" or trained.numbers is None:
+        return None
+    level = getattr(loss.function, "level", None)  # of a quantile
+    if level is not None:
+        return np.full(n, float(np.quantile(trained.numbers, level)))
+    middle = np.median if loss.name == "absolute_error" else np.mean
+    return np.full(n, float(middle(trained.numbers)))
+
+
 @dataclass(frozen=True, eq=False)
 class RowLosses:
     """Losses of predictions.
@@ -79,6 +99,16 @@ class RowLosses:
                 if not np.isfinite(values[at]):
                     raise ModelError(f"loss {loss.name!r} is {values[at]} for the predictions ({about(None)}).")
         return values
+
+    def of_constants(self, weights: Floats | None) -> dict[str, float]:
+        """Return the mean loss of the best constant prediction of these rows, of losses for which it is known."""
+        found = {}
+        for loss in self.losses:
+            constant = constant_predictions(loss, self.target, probabilities=self.probabilities)
+            if constant is not None and loss.per_row and len(constant):
+                own = replace(self, losses=(loss,)).rows(constant, ALL, describe_baseline_row)
+                found[loss.name] = float(weighted_mean(own, weights)[0])
+        return found
 
     def settled(self, predictions: Predictions) -> RowLosses:
         """Return the same with user functions that return one number for all rows as scores."""
