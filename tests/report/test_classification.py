@@ -85,3 +85,22 @@ def test_many_classes_are_counted_and_the_most_frequent_listed() -> None:
     assert len(found.classes.per_class) == 50
     assert found.classes.confusion == ()
     assert "Of 59 classes, the 50 most frequent are listed." in found.sentences
+
+
+class Thresholds:
+    """A classifier without `classes_` and probabilities."""
+
+    _estimator_type = "classifier"
+
+    def fit(self, X: Any, y: Any) -> Any:
+        return self
+
+    def predict(self, X: Any) -> Any:
+        return np.where(np.asarray(X)[:, 0] > 1.5, "fraud", "fine")
+
+
+def test_a_model_without_classes_and_a_loss_of_the_users_own_are_judged_by_accuracy() -> None:
+    y = np.where(X["a"] + 0.5 * RNG.normal(size=len(X)) > 1.5, "fraud", "fine")
+    found = performance_of(Thresholds(), y, lambda y, label: np.asarray(y != label, dtype=float))
+    assert [one.label for one in found.classes.per_class] == ["fine", "fraud"]
+    assert (found.judgement.verdict, found.judgement.score.name) == ("good", "accuracy")

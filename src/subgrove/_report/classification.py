@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -34,8 +35,10 @@ class ClassResults:
 
 def class_results(inputs: ReportInputs, predictions: Predictions) -> ClassResults:
     """Return the results by class; all classes are counted, the most frequent are listed."""
-    true, predicted = _codes(inputs, predictions)
-    labels, n = [str(label) for label in inputs.classes], len(inputs.classes)
+    # a loss of the user's own does not need classes, and a model may have none
+    classes = inputs.classes or tuple(np.unique(np.concatenate([one.raw for one in inputs.targets])).tolist())
+    true, predicted = _codes(inputs, predictions, classes)
+    labels, n = [str(label) for label in classes], len(classes)
     pairs = true * (n + 1) + predicted
     right, of_true, of_predicted = (
         np.bincount(codes, minlength=n)[:n] for codes in (true[true == predicted], true, predicted)
@@ -63,15 +66,17 @@ def class_results(inputs: ReportInputs, predictions: Predictions) -> ClassResult
     return ClassResults((balanced,), sentences, tuple(summaries), tuple(map(tuple, matrix.tolist())), confusions)
 
 
-def _codes(inputs: ReportInputs, predictions: Predictions) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+def _codes(
+    inputs: ReportInputs, predictions: Predictions, classes: tuple[Any, ...]
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
     """Return the positions of true and predicted classes; a label that is no class is after the last."""
     loss = (get("zero_one"),)
-    target = read_target(inputs.test.y, inputs.test.n, inputs.classes, loss, probabilities=inputs.probabilities)
+    target = read_target(inputs.test.y, inputs.test.n, classes, loss, probabilities=inputs.probabilities)
     scoring = RowLosses(loss, target, inputs.probabilities).settled(predictions)
     true, predicted = scoring.labels(predictions, ALL, describe_baseline_row)
     if inputs.probabilities:
         return np.asarray(true, dtype=np.intp), np.asarray(predicted, dtype=np.intp)
-    place = {label: at for at, label in enumerate(inputs.classes)}
+    place = {label: at for at, label in enumerate(classes)}
     first, second = ([place.get(label, len(place)) for label in one.tolist()] for one in (true, np.asarray(predicted)))
     return np.array(first, dtype=np.intp), np.array(second, dtype=np.intp)
 
@@ -91,13 +96,14 @@ def _precision_recall(
     """Return points of recall and precision, and the average precision; nothing if one value occurs."""
     if of_class.all() or not of_class.any():
         return (), None
-    from sklearn.metrics import average_precision_score, precision_recall_curve
+    from sklearn.metrics import precision_recall_curve
 
     precision, recall, _ = precision_recall_curve(of_class, probability)
     precision, recall = precision[:-1][::-1], recall[:-1][::-1]  # without the point that no threshold has
+    average = float((np.diff(recall, prepend=0.0) * precision).sum())
     some = np.unique(np.linspace(0, len(recall) - 1, _CURVE_POINTS).round().astype(int))
     points = tuple((float(recall[at]), float(precision[at])) for at in some)
-    return points, float(average_precision_score(of_class, probability))
+    return points, average
 
 
 def _sentences(

@@ -161,6 +161,8 @@ class Judgement:
 def judge(measures: Sequence[Measure], n: int) -> Judgement:
     """Return the best verdict over the scores; at equal verdicts that of the first score."""
     found = [Judgement("uncertain", measures[0].score)]
+    judged = {one.score.name for one in measures if one.skill_error is not None}
+    limited = {*_ORDER, ACCURACY} if judged - {*_ORDER, ACCURACY} else set(_ORDER)  # accuracy may be all there is
     for one in measures:
         if one.score.skill is None or one.skill_error is None:
             continue
@@ -168,11 +170,11 @@ def judge(measures: Sequence[Measure], n: int) -> Judgement:
 
         half = float(t.ppf((1 + LEVEL) / 2, n - 1)) * one.skill_error
         low, high = one.score.skill - half, one.score.skill + half
-        limited = one.score.name in (*_ORDER, ACCURACY)
+        at_most_weak = one.score.name in limited
         if low > 0:
-            verdict = "weak" if limited or one.score.skill < WEAK else "good"
+            verdict = "weak" if at_most_weak or one.score.skill < WEAK else "good"
         else:
-            verdict = "useless" if limited or high < WEAK else "uncertain"
+            verdict = "useless" if at_most_weak or high < WEAK else "uncertain"
         found.append(Judgement(verdict, one.score, low, high))
     ranks = list(_VERDICTS)
     return min(found[1:] or found, key=lambda one: ranks.index(one.verdict))
