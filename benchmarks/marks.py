@@ -18,7 +18,7 @@ import numpy as np
 import subgrove as sg
 from subgrove._core.kinds import Floats
 
-ROWS = (50, 100, 200, 500)
+ROWS = (20, 30, 40, 50, 100, 200, 500)
 Function = Callable[[Floats], Floats]
 SETTINGS: dict[str, tuple[Function, str]] = {
     "tanh(2 x), squared error": (lambda x: np.tanh(2 * x), "squared_error"),

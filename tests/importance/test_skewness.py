@@ -133,7 +133,7 @@ def test_l_kurtosis_of_frequencies_is_that_of_duplicated_rows_and_has_no_scale_o
     [
         (np.tanh, 200, ""),
         (np.exp, 200, "few rows have most of the loss"),
-        (np.tanh, 11, "fewer than 50 rows"),
+        (np.tanh, 11, "fewer than 20 rows"),
     ],
 )
 def test_intervals_that_may_not_hold_are_marked(function: Any, n: int, reason: str) -> None:

@@ -14,8 +14,8 @@
 
 Where the gain is unknown, or there is none, sizes are compared with the baseline loss.
 
-If few rows have most of the loss, the upper bound does not hold, but the lower one does: such an estimate may be
-important, small or suggestive, and is otherwise unknown.
+If few rows have most of the loss, or there are fewer than 50 rows, the upper bound does not hold, but the lower one
+does: such an estimate may be important, small or suggestive, and is otherwise unknown.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import numpy as np
 
 from subgrove._importance.intervals import adjusted_p_values
 from subgrove._importance.tables import ImportanceData, is_unrealistic, overall_line, subgroup_lines
-from subgrove._scoring.estimate_variance import FEW_ROWS_MORE
+from subgrove._scoring.estimate_variance import ONE_SIDED
 from subgrove._scoring.feature_result import FeatureResult
 
 Finding = Literal[
@@ -83,7 +83,7 @@ def finding_of(
 
 def has_lower_bound(line: Mapping[str, Any]) -> bool:
     """Return whether the lower bound of a line holds, although its interval does not."""
-    return bool(line.get("reliable") == FEW_ROWS_MORE)
+    return bool(line.get("reliable") in ONE_SIDED)
 
 
 def overall_findings(

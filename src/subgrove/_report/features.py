@@ -208,7 +208,8 @@ def group_summaries(inputs: ReportInputs, results: ReportResults) -> tuple[Group
     conditional, marginal = results.estimates
     for score in results.conditional.scores:
         if len(score.feature) > 1:
-            name = wording.group_name(score.title, score.feature)
+            members = sorted(score.feature, key=lambda one: -marginal[one].estimate)
+            name = wording.group_name(score.title, score.feature, members)
             one, other = conditional[score.title], marginal[score.title]
             sentence = wording.headline(name, one, other, results.conditional.level, False, results.important.words)
             fidelity = fidelity_of(score, "resampled")

@@ -159,8 +159,12 @@ def _contributions(values: Floats, weights: Floats) -> Floats:
     return np.asarray(share * (values - (values @ share / len(share))[:, None]))
 
 
-FEW_ROWS_MORE, FEW_ROWS_LESS = "few rows have most of the loss", "few rows have most of the change"
 _FEWEST_ROWS, _LARGE_L_KURTOSIS, _SMALL_DF = 50, 0.34, 50.0  # see docs/decisions/0023
+_FEWEST_FOR_BOUNDS = 20
+FEW_ROWS_MORE, FEW_ROWS_LESS = "few rows have most of the loss", "few rows have most of the change"
+SMALL_SAMPLE = f"fewer than {_FEWEST_ROWS} rows"
+ONE_SIDED = (FEW_ROWS_MORE, SMALL_SAMPLE)
+"""Reasons for which the upper bound does not hold, but the lower one does."""
 
 
 def reliability(
@@ -168,12 +172,15 @@ def reliability(
 ) -> str:
     """Return why the interval of all rows, or of a subgroup, is unreliable; empty if it is not.
 
-    If few rows have most of the loss (`FEW_ROWS_MORE`), other such rows may exist that the sample does not have: then
-    the mean may be larger than the interval, but its lower bound holds (`benchmarks/marks.py`).
+    If few rows have most of the loss, other such rows may exist that the sample does not have: then the mean may be
+    larger than the interval, but its lower bound holds (`benchmarks/marks.py`). So it does in small samples, down to
+    20 rows, unless they are skewed to the left.
     """
     n = float(score.sizes.sum() if k is None else score.sizes[k])
     if n < _FEWEST_ROWS:
-        return f"fewer than {_FEWEST_ROWS} rows"
+        one_sided = n >= _FEWEST_FOR_BOUNDS and correction.third > 0
+        few = f"fewer than {_FEWEST_FOR_BOUNDS} rows" if n < _FEWEST_FOR_BOUNDS else f"{SMALL_SAMPLE}, skewed"
+        return SMALL_SAMPLE if one_sided else few
     inside = slice(None) if k is None else score.code == k
     own = None if weights is None else weights[inside]
     if correction.df >= _SMALL_DF or (
