@@ -87,12 +87,15 @@ def has_lower_bound(line: Mapping[str, Any]) -> bool:
 
 
 def overall_findings(
-    result: ImportanceData, at: int, share: float = IMPORTANT
+    result: ImportanceData, at: int, share: float = IMPORTANT, *, checked: bool = True
 ) -> dict[str, tuple[dict[str, Any], Finding]]:
-    """Return the line of each feature in `overall`, with adjusted p-values, and what may be concluded from it."""
+    """Return the line of each feature in `overall`, with adjusted p-values, and what may be concluded from it.
+
+    `checked` is False for conclusions about shuffled rows as they are, realistic or not.
+    """
     lines = adjusted_p_values([overall_line(result, score, at) for score in result.scores])
     return {
-        score.title: (line, _finding(result, score, at, line, share))
+        score.title: (line, _finding(result, score, at, line, share, checked=checked))
         for score, line in zip(result.scores, lines, strict=True)
     }
 
@@ -126,6 +129,14 @@ def differs(most: tuple[float, float], least: tuple[float, float], n_subgroups: 
     return bool(most[0] - least[0] > margin)
 
 
-def _finding(result: ImportanceData, score: FeatureResult, at: int, line: Mapping[str, Any], share: float) -> Finding:
+def _finding(
+    result: ImportanceData,
+    score: FeatureResult,
+    at: int,
+    line: Mapping[str, Any],
+    share: float,
+    *,
+    checked: bool = True,
+) -> Finding:
     gain, _ = reference_of(result, at)
-    return finding_of(line, gain, result.level, unrealistic=is_unrealistic(score), share=share)
+    return finding_of(line, gain, result.level, unrealistic=checked and is_unrealistic(score), share=share)

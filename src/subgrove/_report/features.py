@@ -153,15 +153,15 @@ class ReportResults:
         P-values are adjusted for the groups and the features that belong to none; those of members of groups for all
         features.
         """
-        conditional, marginal = (_estimates(result, self.min_share) for result in (self.conditional, self.marginal))
-        return conditional, marginal
+        conditional = _estimates(self.conditional, self.min_share)
+        return conditional, _estimates(self.marginal, self.min_share, checked=False)
 
 
-def _estimates(result: ImportanceResult, share: float) -> dict[str, Estimate]:
+def _estimates(result: ImportanceResult, share: float, *, checked: bool = True) -> dict[str, Estimate]:
     grouped = {name for score in result.scores if len(score.feature) > 1 for name in score.feature}
     features = tuple(score for score in result.scores if len(score.feature) == 1)
     others = tuple(score for score in result.scores if score.title not in grouped)
-    found = [overall_findings(replace(result, scores=some), 0, share) for some in (features, others)]
+    found = [overall_findings(replace(result, scores=some), 0, share, checked=checked) for some in (features, others)]
     return {name: estimate_of(*line) for name, line in (found[0] | found[1]).items()}
 
 

@@ -116,7 +116,7 @@ def _important(
 
 def _by_marginal(drivers: Sequence[FeatureSummary | GroupSummary], loss: str) -> str:
     """Name what has the largest marginal importance, where nothing adds to all others."""
-    found = [one for one in drivers if (one.marginal.conf_low or 0.0) > 0]
+    found = [one for one in drivers if one.marginal.finding == "important"]
     if not found:
         return ""
     first, *others = sorted(found, key=lambda one: -one.marginal.estimate)[:_NAMED]
