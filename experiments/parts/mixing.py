@@ -41,7 +41,7 @@ def linear_model(seed: int, samples: int) -> list[Row]:
         }
         for label, sampler in samplers.items():
             found = sg.importance(
-                model, X, model(X), sampler=sampler, train=train, n_repeats=5, random_state=place
+                model, X, model(X), sampler=sampler, train=train, n_repeats=5, random_state=place, loss="squared_error"
             ).overall
             for name, estimate in zip(found["feature"], found["estimate"], strict=True):
                 scores.setdefault((label, name), []).append(float(estimate))

@@ -47,7 +47,15 @@ MARGINAL = {"independent": 2 * 1 * 2.0, "linear": (2 + 1) * 2.0 + 1 + 3, "nonlin
 
 def x1_importance(model: Any, test: Any, sampler: Any) -> Any:
     imp = sg.importance(
-        model, test.X, test.y, sampler=sampler, features=["x1"], n_repeats=20, check_fidelity=False, random_state=1
+        model,
+        test.X,
+        test.y,
+        sampler=sampler,
+        features=["x1"],
+        n_repeats=20,
+        check_fidelity=False,
+        random_state=1,
+        loss="squared_error",
     )
     return imp.overall.iloc[0]
 

@@ -56,7 +56,9 @@ CHECKED = ["auc", "mmd", "fidelity"]
 
 
 def run(table: Any = X, y: Any = Y, **options: Any) -> sg.ImportanceResult:
-    return sg.importance(model, table, y, **{"sampler": GROUPS, "n_repeats": 6, "random_state": 1, **options})
+    return sg.importance(
+        model, table, y, **{"sampler": GROUPS, "n_repeats": 6, "random_state": 1, "loss": "squared_error", **options}
+    )
 
 
 RESULT = run()

@@ -11,7 +11,7 @@ import numpy as np
 from subgrove._core.execution import RandomStateLike, Streams, effective_jobs, progress_bar, read_seed
 from subgrove._core.kinds import Floats, Kind, Rows
 from subgrove._core.text import quote
-from subgrove._core.validate import number_in, whole_number
+from subgrove._core.validate import names_arguments, number_in, whole_number
 from subgrove._data.columns import parse_features
 from subgrove._data.encode import rank_encoded
 from subgrove._data.table import Table, read_table
@@ -152,6 +152,7 @@ def _explained(task: RegressionTask, train: Rows, test: Rows) -> Callable[[Float
     return lambda predicted: 1 - float((predicted.argmax(axis=1) != level).sum()) / wrong if wrong else np.nan
 
 
+@names_arguments()
 def dependence(
     X: Any,
     *,

@@ -8,6 +8,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, Literal
 
+from subgrove._core.validate import caller_level, names_arguments
 from subgrove._data.from_containers import names_and_rows
 from subgrove._data.table import fingerprint, read_like, read_once
 from subgrove._data.to_containers import backend_of
@@ -22,6 +23,7 @@ from subgrove.exceptions import ColumnError, SameRowsWarning
 Kind = Literal["pdp", "ice", "ale", "mplot"]
 
 
+@names_arguments()
 def effect(
     model: Any,
     X: Any,
@@ -212,5 +214,5 @@ def _warn_of_same_rows(X: Any, subgroups: Any) -> None:
             "The subgroups were grown on the rows that they are applied to. Grow them on training rows: "
             "find_subgroups(train).",
             SameRowsWarning,
-            stacklevel=4,
+            stacklevel=caller_level(),
         )

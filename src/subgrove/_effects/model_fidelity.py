@@ -13,7 +13,7 @@ from subgrove import losses as known_losses
 from subgrove._core.html_views import HtmlView
 from subgrove._core.kinds import Floats, Rows
 from subgrove._core.text import TOGETHER, quote
-from subgrove._core.validate import reject_another_index
+from subgrove._core.validate import names_arguments, reject_another_index
 from subgrove._core.weights import read_weights
 from subgrove._data.from_containers import names_and_rows
 from subgrove._data.replace_columns import Frames
@@ -139,6 +139,7 @@ class ModelFidelity(HtmlView):
         return len({(loss.feature, loss.method, repr(loss.output)) for loss in self.losses})
 
 
+@names_arguments()
 def model_fidelity(
     model: Any,
     X: Any,

@@ -11,7 +11,7 @@ import numpy as np
 
 from subgrove._core.execution import RandomStateLike, effective_jobs, parallel_map, progress_bar, read_seed
 from subgrove._core.kinds import Floats
-from subgrove._core.validate import whole_number
+from subgrove._core.validate import caller_level, names_arguments, whole_number
 from subgrove._data.columns import parse_features
 from subgrove._data.table import Table, fingerprint, read_table
 from subgrove._data.to_containers import backend_of
@@ -20,10 +20,12 @@ from subgrove._fidelity.mmd import MAX_ROWS
 from subgrove._fidelity.result import MARGINAL, UNCHANGED, Fidelity
 from subgrove.exceptions import SameRowsWarning, SamplerError
 from subgrove.samplers.base import Feature, title
+from subgrove.samplers.fit import training_rows
 
 _SAMPLERS = ("subgroups", "knockoffs", "imputation", "intervals")
 
 
+@names_arguments()
 def fidelity(
     train: Any,
     test: Any,
@@ -47,9 +49,9 @@ def fidelity(
 
     Parameters
     ----------
-    train : frame, table or 2-d array
+    train : frame, table, 2-d array, pair (X, y) or Dataset
         Rows to fit the samplers on, and to standardize columns by.
-    test : frame, table or 2-d array
+    test : frame, table, 2-d array, pair (X, y) or Dataset
         Rows to resample and to compare with, with the columns of `train`.
     samplers : list, or mapping from name to sampler
         Samplers to compare: names, objects of `subgrove.samplers`, your own samplers, or the result of
@@ -111,7 +113,7 @@ def fidelity(
     >>> fid.notes["season", "knockoffs"].split(".")[0]
     "sampler 'knockoffs' takes numeric columns, but 'season' is nominal"
     """
-    train_rows, test_rows, reference_rows = (_table_of(rows) for rows in (train, test, reference))
+    train_rows, test_rows, reference_rows = map(training_rows, (train, test, reference))
     n_repeats = whole_number("n_repeats", n_repeats, least=1)
     max_rows = whole_number("max_rows", max_rows, least=4)
     check_classifier(classifier)
@@ -149,11 +151,6 @@ def fidelity(
     )
 
 
-def _table_of(data: Any) -> Any:
-    """Return the table of a data set that also has a target."""
-    return data.X if hasattr(data, "X") and not hasattr(data, "columns") else data
-
-
 def _compare_all(
     comparison: FidelityComparison, fits: Mapping[str, Mapping[Feature, Fit]], n_jobs: int | None, progress: bool | None
 ) -> tuple[Floats, Floats, dict[tuple[str, str], str]]:
@@ -178,7 +175,7 @@ def _warn_of_same_rows(train: Table, test: Table) -> None:
             "train and test are the same rows, so samplers are evaluated on their training data. Pass held-out rows as "
             "test.",
             SameRowsWarning,
-            stacklevel=3,
+            stacklevel=caller_level(),
         )
 
 

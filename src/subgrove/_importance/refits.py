@@ -23,7 +23,7 @@ from subgrove._core.execution import RandomStateLike, progress_bar, read_seed, s
 from subgrove._core.html_views import HtmlView
 from subgrove._core.kinds import Floats
 from subgrove._core.text import lines_of
-from subgrove._core.validate import reject_another_index, whole_number
+from subgrove._core.validate import names_arguments, reject_another_index, whole_number
 from subgrove._data.replace_columns import Frames
 from subgrove._data.table import read_table
 from subgrove._data.to_containers import table_of_lines
@@ -170,6 +170,7 @@ class RefitsResult(HtmlView):
         return list(table.sort_values("estimate", ascending=False, kind="stable").to_dict("records"))
 
 
+@names_arguments()
 def importance_over_refits(
     model: Any,
     X: Any,

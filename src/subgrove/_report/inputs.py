@@ -20,6 +20,7 @@ from subgrove._data.table import Table, read_table
 from subgrove._models.predictor import (
     Predictor,
     Target,
+    default_loss,
     gives_probabilities,
     is_classifier,
     read_model,
@@ -280,22 +281,6 @@ def _loss(loss: Any, model: Any, y: Any) -> Loss:
             f"interval. Name a loss that has a value for each row, such as 'absolute_error', 'log_loss' or 'brier'."
         )
     return losses[0]
-
-
-def default_loss(model: Any, y: Any) -> str:
-    """Return the default loss of the task; for numbers, one in the unit of the target."""
-    if is_classifier(model) or not _are_numbers(y):
-        probabilities = hasattr(model, "predict_proba") or not hasattr(model, "predict")
-        return "log_loss" if probabilities else "zero_one"
-    return "absolute_error"
-
-
-def _are_numbers(y: Any) -> bool:
-    try:
-        np.asarray(y).astype(np.float64)
-    except (TypeError, ValueError):
-        return False
-    return np.asarray(y).dtype.kind not in "US"
 
 
 def _targets(model: Any, loss: Loss, train: LabelledRows, test: LabelledRows) -> tuple[Target, Target]:

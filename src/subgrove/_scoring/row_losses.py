@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from subgrove._core.kinds import Floats
 from subgrove._core.text import quote
+from subgrove._core.validate import caller_level
 from subgrove._data.replace_columns import Rows
 from subgrove._models.predictor import About, Predictions, Target
 from subgrove.exceptions import ModelError, ParameterError, SubgroveWarning
@@ -113,8 +114,11 @@ class RowLosses:
             y = target.numbers[rows]
             predictions = _numbers(predictions, loss, about)
             if predictions.shape != y.shape:
+                probabilities = predictions.ndim > y.ndim
+                remedy = " Pass the classifier itself, or loss='log_loss', if they are probabilities." * probabilities
                 raise ModelError(
                     f"The model gave predictions of shape {predictions.shape} where y has {y.shape} ({about(None)})."
+                    f"{remedy}"
                 )
             return y, predictions
         if loss.response_method == "probability":
@@ -189,7 +193,7 @@ def _warn_of_other_class(predictions: Predictions, target: Target) -> None:
             f"sorted order; it is lower in rows of {name} than in rows of {other}. If it is that of {other}, pass a "
             "function that gives 1 minus it.",
             SubgroveWarning,
-            stacklevel=5,
+            stacklevel=caller_level(),
         )
 
 
@@ -203,7 +207,7 @@ def _with_form(loss: Loss, values: Any, n_rows: int) -> Loss:
             f"loss {loss.name!r} gives one number for all rows and is taken as a loss: less is better. If more is "
             f"better, pass subgrove.losses.from_metric({loss.name}); if less is, with greater_is_better=False.",
             SubgroveWarning,
-            stacklevel=4,
+            stacklevel=caller_level(),
         )
     return from_metric(loss.function, name=loss.name, greater_is_better=more_is_better)
 
