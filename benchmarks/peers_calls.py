@@ -236,7 +236,7 @@ def ours_pdp(task: Task) -> Any:
     import subgrove as sg
 
     grids = zip(task.names[:CURVES], task.grids.values(), strict=True)
-    return [sg.effect(task.model, task.X, name, kind="pdp", grid=grid) for name, grid in grids]
+    return [sg.effect(task.model, task.X, name, kind="pdp", grid=grid, subgroups=None) for name, grid in grids]
 
 
 def ours_ale(task: Task) -> Any:

@@ -61,7 +61,7 @@ def with_noise(rng: np.random.Generator, X: Floats) -> Any:
 def estimates(X: Floats, y: Floats, sampler: Any, **options: Any) -> sg.ImportanceResult:
     features = [f"x{j}" for j in range(X.shape[1] - 1)]
     arguments = {"n_repeats": 1, "random_state": 1, "check_fidelity": False, **options}
-    return sg.importance(summed, X, y, sampler=sampler, features=features, loss="squared_error", **arguments)
+    return sg.importance(summed, X, y, sampler=sampler, features=features, **{"loss": "squared_error", **arguments})
 
 
 def in_samples(rng: np.random.Generator, sizes: list[int], n_tables: int, n_repeats: int = 1) -> tuple[Any, Any]:

@@ -125,5 +125,7 @@ def test_mean_squared_mmd_of_two_samples_of_one_distribution_is_known() -> None:
 @pytest.mark.parametrize("kind", ["pdp", "ale"])
 def test_effect_of_a_linear_model_has_its_slope(kind: Any) -> None:
     X = pd.DataFrame(correlated(), columns=["a", "b", "c"])
-    curve = sg.effect(lambda X: 3.0 * X["a"] - 2.0 * X["b"] + X["c"], X, "a", kind=kind, grid_resolution=15).curves
+    curve = sg.effect(
+        lambda X: 3.0 * X["a"] - 2.0 * X["b"] + X["c"], X, "a", kind=kind, grid_resolution=15, subgroups=None
+    ).curves
     np.testing.assert_allclose(np.diff(curve["estimate"]) / np.diff(curve["x"]), 3.0, atol=1e-9)

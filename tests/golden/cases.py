@@ -783,7 +783,7 @@ def _bike_effect(feature: Any, ice: bool = False, **options: Any) -> Any:
     train, test = bike()
     if options.pop("by", False):
         options["subgroups"] = sg.find_subgroups(train.X, features=[feature], max_depth=2)
-    found = sg.effect(bike_model, test.X, feature, **{"grid_resolution": 6, **options})
+    found = sg.effect(bike_model, test.X, feature, **{"grid_resolution": 6, "subgroups": None, **options})
     return effect_numbers(found, ice=ice)
 
 
@@ -810,7 +810,13 @@ def effect_of_all_kinds_of_columns() -> Any:
     for feature in X.columns:
         for kind in ("pdp", "ale"):
             curve = sg.effect(
-                mixed_model, X, feature, kind=kind, grid_resolution=4, sample_weight=sg.FrequencyWeights(weights)
+                mixed_model,
+                X,
+                feature,
+                kind=kind,
+                grid_resolution=4,
+                sample_weight=sg.FrequencyWeights(weights),
+                subgroups=None,
             )
             found[f"{kind}_{feature}"] = effect_numbers(curve)
     return found
@@ -822,11 +828,13 @@ def effect_centred_and_read() -> Any:
     train, test = bike()
     groups = sg.find_subgroups(train.X, features=["temp"])
     parts = sg.effect(bike_model, test.X, "temp", subgroups=groups, grid_resolution=5)
-    ice = sg.effect(bike_by_year, test.X, "temp", kind="ice", grid_resolution=3)
+    ice = sg.effect(bike_by_year, test.X, "temp", kind="ice", grid_resolution=3, subgroups=None)
     return {
         "in_subgroups": plain(parts.predict(test.X.head(30))),
         "at_level": columns_of(parts.table(0.8)),
-        "at_values": plain(sg.effect(bike_model, test.X, "temp", grid_resolution=5).predict([0.0, 20.0, 50.0])),
+        "at_values": plain(
+            sg.effect(bike_model, test.X, "temp", grid_resolution=5, subgroups=None).predict([0.0, 20.0, 50.0])
+        ),
         "centred": effect_numbers(ice.centred(), ice=True),
     }
 
@@ -857,8 +865,8 @@ def effect_of_classes() -> Any:
     X, _ = numeric(200, 2)
     model, _ = classifier_fit(3)
     return {
-        "all": effect_numbers(sg.effect(model, X, "x0", grid_resolution=4)),
-        "one": effect_numbers(sg.effect(model, X, "x0", grid_resolution=4, output="top")),
+        "all": effect_numbers(sg.effect(model, X, "x0", grid_resolution=4, subgroups=None)),
+        "one": effect_numbers(sg.effect(model, X, "x0", grid_resolution=4, output="top", subgroups=None)),
         "decision": effect_numbers(
             sg.effect(model, X, "x0", kind="ale", grid_resolution=4, response_method="decision_function")
         ),
@@ -870,9 +878,11 @@ def effect_in_containers() -> Any:
     """Curves of tables of polars and pyarrow, and of arrays."""
     X, _ = mixed(150, 2)
     return {
-        "polars": effect_numbers(sg.effect(mixed_model, pl.from_pandas(X), "b", grid_resolution=4)),
+        "polars": effect_numbers(sg.effect(mixed_model, pl.from_pandas(X), "b", grid_resolution=4, subgroups=None)),
         "pyarrow": effect_numbers(sg.effect(mixed_model, pa.Table.from_pandas(X), "colour", kind="ale")),
-        "numpy": effect_numbers(sg.effect(numeric_model, numeric(150, 2)[0].to_numpy(), "x2", grid_resolution=4)),
+        "numpy": effect_numbers(
+            sg.effect(numeric_model, numeric(150, 2)[0].to_numpy(), "x2", grid_resolution=4, subgroups=None)
+        ),
     }
 
 
@@ -1008,7 +1018,7 @@ def fidelity_of_curves() -> Any:
     train, test = bike()
     groups = sg.find_subgroups(train.X, features=["temp", "season"])
     effects = {
-        "pdp": [sg.effect(bike_model, test.X, name, grid_resolution=5) for name in ("temp", "season")],
+        "pdp": [sg.effect(bike_model, test.X, name, grid_resolution=5, subgroups=None) for name in ("temp", "season")],
         "ale": [sg.effect(bike_model, test.X, name, kind="ale", grid_resolution=5) for name in ("temp", "season")],
         "in_subgroups": [sg.effect(bike_model, test.X, name, subgroups=groups, grid_resolution=5) for name in groups],
     }
@@ -1095,7 +1105,7 @@ def parquet_in_chunks() -> Any:
         }
         for kind in ("pdp", "ale", "mplot"):
             for feature in ("a", "colour"):
-                effect = sg.effect(model, rows, feature, kind=kind, grid_resolution=4, **options)
+                effect = sg.effect(model, rows, feature, kind=kind, subgroups=None, grid_resolution=4, **options)
                 found[f"{kind}_{feature}"] = {**effect_numbers(effect), "sampled": plain(effect.sampled)}
         groups = sg.find_subgroups(mixed(300, 1)[0], features=["a"])
         found["in_subgroups"] = effect_numbers(
@@ -1176,7 +1186,7 @@ def model_on_device() -> Any:
     return {
         "on_device": importance_numbers(sg.importance(net, X, y, loss="squared_error", **options), rows=False),
         "by_row": importance_numbers(sg.importance(sg.DeviceModel(net).predict, X, y, loss="squared_error", **options)),
-        "effect": effect_numbers(sg.effect(sg.DeviceModel(net), X, "x0", grid_resolution=4)),
+        "effect": effect_numbers(sg.effect(sg.DeviceModel(net), X, "x0", grid_resolution=4, subgroups=None)),
     }
 
 
