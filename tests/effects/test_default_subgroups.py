@@ -63,5 +63,5 @@ def test_large_data_find_subgroups_on_the_sample(tmp_path: Any) -> None:
 
 
 def test_other_text_is_rejected() -> None:
-    with pytest.raises(ParameterError, match="subgroups must be 'auto', None, a result of find_subgroups .* 'yes'"):
+    with pytest.raises(ParameterError, match=r"subgroups must be 'auto', None, a result of find_subgroups .* 'yes'"):
         sg.effect(model, X, "temp", subgroups="yes")  # type: ignore[arg-type]

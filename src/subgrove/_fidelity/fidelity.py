@@ -9,20 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from subgrove._core.execution import RandomStateLike, effective_jobs, parallel_map, progress_bar, read_seed
+from subgrove._core.execution import RandomStateLike, effective_jobs, parallel_map, progress_bar, read_seed, stream
 from subgrove._core.kinds import Floats
 from subgrove._core.validate import caller_level, names_arguments, whole_number
 from subgrove._data.columns import parse_features
+from subgrove._data.replace_columns import Frames
 from subgrove._data.table import Table, fingerprint, read_table
 from subgrove._data.to_containers import backend_of
 from subgrove._fidelity.compare import FidelityComparison, Fit, check_classifier, fit_each, name_samplers
-from subgrove._fidelity.mmd import MAX_ROWS
 from subgrove._fidelity.result import MARGINAL, UNCHANGED, Fidelity
 from subgrove.exceptions import SameRowsWarning, SamplerError
 from subgrove.samplers.base import Feature, title
 from subgrove.samplers.fit import training_rows
 
-_SAMPLERS = ("subgroups", "knockoffs", "imputation", "intervals")
+_SAMPLERS = ("auto", "subgroups", "knockoffs", "imputation", "intervals")
 
 
 @names_arguments()
@@ -36,7 +36,7 @@ def fidelity(
     n_repeats: int = 5,
     model: Any = None,
     classifier: Any = True,
-    max_rows: int = MAX_ROWS,
+    max_rows: int = 1000,
     random_state: RandomStateLike = None,
     n_jobs: int | None = None,
     progress: bool | None = None,
@@ -55,7 +55,8 @@ def fidelity(
         Rows to resample and to compare with, with the columns of `train`.
     samplers : list, or mapping from name to sampler
         Samplers to compare: names, objects of `subgrove.samplers`, your own samplers, or the result of
-        `find_subgroups`. The bounds "unchanged" and "marginal" are always added.
+        `find_subgroups`; by default "auto", which `importance` uses, and the samplers of the paper. The bounds
+        "unchanged" and "marginal" are always added.
     features : str or list, optional
         Features to resample, one at a time; all columns by default. A list of names within the list is a group of
         features that is resampled jointly.
@@ -67,9 +68,11 @@ def fidelity(
         Fitted model, for samplers that use its structure, such as "forest_nodes".
     classifier : bool or scikit-learn classifier, default True
         Whether to train a classifier that separates resampled from reference rows (column `auc`), or the classifier to
-        use; True uses gradient boosting. With few rows, it takes most of the computing time.
-    max_rows : int, default 10,000
-        Largest number of rows of both halves together; of larger data, each repeat uses a random subset.
+        use; True uses a random forest of 30 trees.
+    max_rows : int, default 1,000
+        Largest number of training rows that samplers are fitted on, and of rows of both halves together; of larger
+        data, random subsets are used, in each repeat another one of the test rows. More rows take longer, and flexible
+        samplers learn more from them (`docs/fidelity.md` shows how much).
     random_state : int, RandomState instance or Generator, optional
         Seed of all random numbers. Results do not depend on `n_jobs` or on the order of features.
     n_jobs : int, optional
@@ -125,6 +128,9 @@ def fidelity(
     options = {"max_rows": max_rows, "n_repeats": n_repeats, "seed": seed, "classifier": classifier}
     comparison = FidelityComparison.of(train_table, test_rows, reference_rows, **options)
     _warn_of_same_rows(train_table, test_table)
+    if train_table.n_rows > max_rows:
+        some = np.sort(stream(seed, "training rows").permutation(train_table.n_rows)[:max_rows])
+        train_rows = Frames(train_rows, train_table.columns).changed(some, {})
     fits = {
         name: fit_each(sampler, test_rows, test_table, train_rows, parsed, model, seed)
         for name, sampler in named.items()
