@@ -84,6 +84,8 @@ def common_decimals(values: Sequence[float], precision: float) -> list[str]:
 
     A number other than 0 is not shown as 0, so that an interval above 0 is seen to be above 0.
     """
+    if any(map(math.isnan, values)):
+        return [number(value) if value == value else "" for value in values]
     largest = max((abs(value) for value in values), default=0.0)
     size = precision if precision > 0 else largest / 10
     if largest == 0:

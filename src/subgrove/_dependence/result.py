@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from subgrove._core.html_views import HtmlView
+from subgrove._core.html_views import ResultView
 from subgrove._core.kinds import Floats
 from subgrove._core.text import count_of, first_of, listing
 from subgrove._data.to_containers import Backend, make_table
@@ -102,7 +102,7 @@ class FeatureDependence:
 
 
 @dataclass(frozen=True, eq=False)
-class Dependence(HtmlView):
+class Dependence(ResultView):
     """How well each feature is predicted by the other columns: the result of `subgrove.dependence`.
 
     Tables are in the container of X, pandas for arrays.
@@ -142,6 +142,8 @@ class Dependence(HtmlView):
     >>> found.table["sampler"].tolist()
     ['auto', 'marginal']
     """
+
+    _tables = ("table", "matrix", "folds")
 
     found: tuple[FeatureDependence, ...]
     columns: tuple[str, ...]

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove import losses as known_losses
-from subgrove._core.html_views import HtmlView
+from subgrove._core.html_views import ResultView
 from subgrove._core.kinds import Floats, Rows
 from subgrove._core.text import TOGETHER, quote
 from subgrove._core.validate import names_arguments, reject_another_index
@@ -67,7 +67,7 @@ class CurveLoss:
 
 
 @dataclass(frozen=True, repr=False)
-class ModelFidelity(HtmlView):
+class ModelFidelity(ResultView):
     """Differences between effect curves and the model, as returned by `subgrove.model_fidelity`.
 
     Tables are frames of the same library as X, pandas for arrays. Reading them makes no predictions.
@@ -96,6 +96,8 @@ class ModelFidelity(HtmlView):
     >>> fid.overall["method"].tolist(), fid.n_rows_predicted
     (['pdp'], 219)
     """
+
+    _tables = ("table", "overall")
 
     losses: tuple[CurveLoss, ...]
     n_rows_predicted: int

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._core.html_views import HtmlView
+from subgrove._core.html_views import ResultView
 from subgrove._core.kinds import Floats
 from subgrove._core.text import quote
 from subgrove._data.columns import ColumnInfo, values_like
@@ -111,7 +111,7 @@ class Heterogeneity:
 
 
 @dataclass(frozen=True, eq=False)
-class Effect(HtmlView):
+class Effect(ResultView):
     """Curves of the prediction against a feature, as returned by `subgrove.effect`.
 
     Reading it makes no predictions. Tables are frames of the same library as X, pandas for arrays.
@@ -178,6 +178,8 @@ class Effect(HtmlView):
     >>> eff.predict([0.0, 1.0]).round(2)
     array([-125.58,  -25.58])
     """
+
+    _tables = ("curves", "support", "outliers")
 
     feature: str | tuple[str, str]
     kind: str

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from subgrove._core.html_views import HtmlView
+from subgrove._core.html_views import ResultView
 from subgrove._core.kinds import Floats
 from subgrove._core.text import count_of
 from subgrove._data.to_containers import Backend, make_table, table_of_lines
@@ -19,7 +19,7 @@ _MIN_GAP = 2.0  # smallest difference of the bounds, in standard errors, for whi
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Fidelity(HtmlView):
+class Fidelity(ResultView):
     """Realism of resampled rows, as returned by `subgrove.fidelity`.
 
     Tables are frames of the same library as the test rows, pandas for arrays.
@@ -71,6 +71,8 @@ class Fidelity(HtmlView):
     1    temp  subgroups  109      5.11       0.7
     2    temp   marginal  109      4.95       0.0
     """
+
+    _tables = ("table", "overall", "repeats")
 
     features: tuple[str, ...]
     samplers: tuple[str, ...]

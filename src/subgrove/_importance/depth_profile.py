@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from subgrove._core.execution import RandomStateLike, read_seed
-from subgrove._core.html_views import HtmlView
+from subgrove._core.html_views import ResultView
 from subgrove._core.text import count_of, listing
 from subgrove._core.validate import number_in, whole_number
 from subgrove._data.table import Kind
@@ -27,7 +27,7 @@ _COLUMNS = ("n", "estimate", "std_error", "conf_low", "conf_high")  # of the imp
 
 
 @dataclass(frozen=True, repr=False)
-class DepthProfile(HtmlView):
+class DepthProfile(ResultView):
     """Held-out scores of subgroups and importance of features at each depth.
 
     Attributes

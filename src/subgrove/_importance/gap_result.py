@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from subgrove._core.html_views import HtmlView
+from subgrove._core.html_views import ResultView
 from subgrove._core.text import lines_of, listed, number, percent
 from subgrove._data.to_containers import make_table
 
@@ -72,7 +72,7 @@ class GapStep:
 
 
 @dataclass(frozen=True, repr=False)
-class Gap(HtmlView):
+class Gap(ResultView):
     """Why marginal and conditional importance of a feature differ, as returned by `ImportanceResult.explain_gap`.
 
     Attributes
@@ -120,6 +120,8 @@ class Gap(HtmlView):
     0  season             439.93            164.42  275.51   0.63
     1     hum             164.42            157.44    6.99   0.02
     """
+
+    _tables = ("steps",)
 
     feature: str
     loss: str

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from subgrove._core.execution import RandomStateLike, progress_bar, read_seed, stream
-from subgrove._core.html_views import HtmlView
+from subgrove._core.html_views import ResultView
 from subgrove._core.kinds import Floats
 from subgrove._core.text import lines_of
 from subgrove._core.validate import names_arguments, reject_another_index, whole_number
@@ -46,7 +46,7 @@ from subgrove.exceptions import InputError, ParameterError, SubgroveWarning
 
 
 @dataclass(frozen=True, eq=False)
-class RefitsResult(HtmlView):
+class RefitsResult(ResultView):
     """Importance of features for a model class: the mean over models fitted on random splits.
 
     Attributes
@@ -83,6 +83,8 @@ class RefitsResult(HtmlView):
     >>> len(refits.refits)
     9
     """
+
+    _tables = ("overall", "refits")
 
     features: tuple[str, ...]
     losses: tuple[str, ...]
@@ -137,19 +139,12 @@ class RefitsResult(HtmlView):
         """
         return replace(self, level=checked_level(level))
 
-    def save(self, path: str | Path) -> None:
-        """Write the result as JSON; a file that exists is replaced once the new one is complete.
-
-        Parameters
-        ----------
-        path : str or path
-            Where to write, such as "refits.json".
-        """
+    def _write_json(self, path: Path) -> None:
         write_result("importance over refits", self, path)
 
     @classmethod
     def load(cls, path: str | Path) -> RefitsResult:
-        """Read a file that `save` wrote.
+        """Read a JSON file that `save` wrote.
 
         Parameters
         ----------

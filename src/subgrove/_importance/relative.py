@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from subgrove._core.html_views import HtmlView
+from subgrove._core.html_views import ResultView
 from subgrove._core.text import lines_of, quote
 from subgrove._data.to_containers import table_of_lines
 from subgrove._importance.intervals import adjusted_p_values
@@ -26,7 +26,7 @@ Block = tuple[str, ...]  # columns that are added in one step
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RelativeImportance(HtmlView):
+class RelativeImportance(ResultView):
     """Importance of a feature for growing sets of conditioning columns, as returned by `ImportanceResult.relative`.
 
     Attributes

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from subgrove._core.kinds import Floats
 from subgrove._importance import ImportanceResult
-from subgrove._importance.tables import MARK, NOT_REALISTIC, ImportanceData
+from subgrove._importance.tables import MARK, NOT_REALISTIC, ImportanceData, importance_kind
 from subgrove.exceptions import ParameterError
 from subgrove.plots import _figure
 from subgrove.plots._palette import GREY, MARKERS, color_of, font_size
@@ -251,7 +251,8 @@ def read_results(argument: str, result: Any, others: Sequence[Any]) -> dict[str,
             )
     found: dict[str, ImportanceResult] = {}
     for one in results:
-        name = str(one.settings.get("sampler") or one.settings.get("method") or "importance")
+        auto = importance_kind(one) if one.settings.get("sampler") == "auto" else ""
+        name = str(auto or one.settings.get("sampler") or one.settings.get("method") or "importance")
         found[_figure.unique_label(name, found)] = one
     return found
 
@@ -285,7 +286,9 @@ def importance_rows(
         series.append(RowSeries(label, estimate, low, high, failed & np.isfinite(estimate)))
     given = tuple(_conditioning(name, single) for name in names)
     left_out = len(in_order) - len(names)
-    return ImportanceRows(tuple(names), given, tuple(series), loss_label(single[0]), interval_note(single), left_out)
+    kinds = {importance_kind(one) for one in single}
+    label = f"{kinds.pop() if len(kinds) == 1 else ''} importance ({loss_label(single[0])})".strip()
+    return ImportanceRows(tuple(names), given, tuple(series), label, interval_note(single), left_out)
 
 
 def _in_order(estimates: Sequence[Any]) -> list[str]:

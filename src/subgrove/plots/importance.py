@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from subgrove._core.html_views import plot_of
 from subgrove._core.kinds import Floats
 from subgrove._core.validate import whole_number
 from subgrove._importance import ImportanceResult
@@ -23,6 +24,7 @@ _FEW = 15  # features whose conditioning may take two lines
 _REMEDY = ", keep fewer features with top="
 
 
+@plot_of.register(ImportanceResult)
 def importance(
     result: ImportanceResult | Mapping[str, ImportanceResult],
     *others: ImportanceResult,
