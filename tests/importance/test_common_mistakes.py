@@ -1,4 +1,4 @@
-"""Common mistakes in calls: each is answered by what to do instead."""
+"""Common mistakes in calls: the message of each says what to do instead."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_report_and_loco_name_the_target_that_train_lacks() -> None:
 
 
 def test_importance_and_report_have_the_same_default_loss() -> None:
-    options = {"n_repeats": 2, "random_state": 1}
+    options: dict[str, Any] = {"n_repeats": 2, "random_state": 1}
     for one, y in ((model, Y), (CLASSIFIER, np.where(X["a"] > 0, 1, 0))):
         table, train = (X, TRAIN) if one is model else (X[NUMBERS], TRAIN[NUMBERS])
         y_train = TRAIN["a"] if one is model else POSITIVE

@@ -233,10 +233,10 @@ def dependence(
     >>> train, test = sg.datasets.bike(split=0.7, random_state=1)
     >>> found = sg.dependence(train.X, features=["temp", "work", "wind"], n_trees=100, random_state=1)
     >>> found.table[["feature", "explained", "predictors", "sampler"]].round(2)
-      feature  explained                              predictors    sampler
+      feature  explained                              predictors   sampler
     0    temp       0.66                           season (0.62)      auto
     1    work       1.00          weekday (0.88), holiday (0.12)      auto
-    2    wind       0.08  hum (0.04), season (0.02), temp (0.01)   marginal
+    2    wind       0.08  hum (0.04), season (0.02), temp (0.01)  marginal
     >>> for sentence in found.advice:
     ...     print(sentence)
     work: 100% explained by weekday, holiday. Given these it hardly varies: expect a conditional importance near 0.

@@ -172,7 +172,7 @@ def effect(
     ...     test.X.to_parquet(f"{folder}/rows.parquet")
     ...     eff = sg.effect(model, sg.LargeData(f"{folder}/rows.parquet", chunk_rows=50), "yr")
     >>> eff.curves["n"].tolist(), eff.sampled
-    ([219, 219, 219], (219, 219))
+    ([219, 219], (219, 219))
     """
     spec = EffectSpec.of(feature, kind, subgroups, interactions, grid, grid_resolution, output, response_method, n_jobs)
     if not is_large(X):

@@ -201,7 +201,7 @@ def model_fidelity(
     >>> def model(X):
     ...     return 100 * X["temp"] - 2 * X["hum"] + 900 * (X["season"] == "SUMMER")
     >>> effects = {
-    ...     "PDP": sg.effect(model, train.X, "temp"),
+    ...     "PDP": sg.effect(model, train.X, "temp", subgroups=None),
     ...     "ALE": sg.effect(model, train.X, "temp", kind="ale"),
     ...     "cs-PDP": sg.effect(model, train.X, "temp", subgroups=groups["temp"]),
     ... }

@@ -167,7 +167,7 @@ class Effect(ResultView):
     >>> X = sg.datasets.bike().X
     >>> def model(X):
     ...     return 100 * X["temp"] - 2 * X["hum"]
-    >>> eff = sg.effect(model, X, "temp", grid_resolution=3)
+    >>> eff = sg.effect(model, X, "temp", subgroups=None, grid_resolution=3)
     >>> eff
     <Effect of 'temp': pdp, 1 curve, 3 points>
     >>> eff.curves[["x", "estimate", "std_error", "n"]].round(2)
@@ -241,7 +241,8 @@ class Effect(ResultView):
         --------
         >>> import subgrove as sg
         >>> X = sg.datasets.bike().X
-        >>> eff = sg.effect(lambda X: 100 * X["temp"] - 2 * X["hum"], X, "temp", kind="ice", grid_resolution=3)
+        >>> model = lambda X: 100 * X["temp"] - 2 * X["hum"]
+        >>> eff = sg.effect(model, X, "temp", kind="ice", subgroups=None, grid_resolution=3)
         >>> eff.centred().curves[["x", "estimate", "std_error"]].round(6)
                x  estimate  std_error
         0  -5.20       0.0        0.0

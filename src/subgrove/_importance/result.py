@@ -133,7 +133,8 @@ class ImportanceResult(ImportanceTests, ResultView):
         >>> linear = sg.simulate.scenario("linear")
         >>> train, test = linear.sample(2000, random_state=1), linear.sample(400, random_state=2)
         >>> imp = sg.importance(
-        ...     linear.model, test.X, test.y, train=train.X, features=["x1"], n_repeats=20, random_state=1
+        ...     linear.model, test.X, test.y, train=train.X, features=["x1"], n_repeats=20,
+        ...     loss="squared_error", random_state=1
         ... )
         >>> line = imp.calibrated(train.X).calibration.iloc[0]
         >>> f"by {line['columns']}: {line['uncalibrated_std_error']:.2f}, then {line['std_error']:.2f}"

@@ -286,9 +286,7 @@ def importance_rows(
         series.append(RowSeries(label, estimate, low, high, failed & np.isfinite(estimate)))
     given = tuple(_conditioning(name, single) for name in names)
     left_out = len(in_order) - len(names)
-    kinds = {importance_kind(one) for one in single}
-    label = f"{kinds.pop() if len(kinds) == 1 else ''} importance ({loss_label(single[0])})".strip()
-    return ImportanceRows(tuple(names), given, tuple(series), label, interval_note(single), left_out)
+    return ImportanceRows(tuple(names), given, tuple(series), loss_label(single[0]), interval_note(single), left_out)
 
 
 def _in_order(estimates: Sequence[Any]) -> list[str]:
