@@ -82,6 +82,17 @@ def test_predict_proba_as_a_model() -> None:
     assert named.losses == ("log_loss",)
 
 
+def test_predict_of_a_classifier_of_labels_is_compared_by_labels() -> None:
+    """The user saw: the resolved dtypes are not compatible with add.reduce."""
+    labels, y = np.where(POSITIVE, "yes", "no"), np.where(X["a"] > 0, "yes", "no")
+    classifier = LogisticRegression().fit(TRAIN[NUMBERS], labels)
+    assert sg.importance(classifier.predict, X[NUMBERS], y, sampler="marginal", **OPTIONS).losses == ("zero_one",)
+    with pytest.raises(
+        ModelError, match=r"predicts '(yes|no)' where probabilities are needed .* Pass the classifier itself"
+    ):
+        sg.importance(lambda table: classifier.predict(table), X[NUMBERS], y, sampler="marginal")
+
+
 def test_target_in_another_coding_than_in_training() -> None:
     y = np.where(X["a"] > 0, "yes", "no")
     with pytest.raises(InputError, match=r"'no', 'yes'\. It knows 0, 1. Pass y in the coding that the model"):
@@ -137,6 +148,12 @@ def test_rows_that_are_equal_by_chance_are_not_taken_for_training_rows() -> None
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         sg.importance(lambda table: table["a"] * 1.0, test, test["a"] * 2.0, train=train, **OPTIONS)
+
+
+def test_the_same_table_of_few_distinct_rows_is_found() -> None:
+    train = pd.DataFrame({"a": [0.0, 1.0] * 60, "b": ["u", "v"] * 60})
+    with pytest.warns(SameRowsWarning, match="X and train have the same rows"):
+        sg.importance(lambda table: table["a"], train, train["a"] * 2, train=train.copy(), **OPTIONS)
 
 
 def test_fewer_than_fifty_rows() -> None:

@@ -11,10 +11,11 @@ import numpy as np
 
 from subgrove._core.execution import RandomStateLike, effective_jobs, parallel_map, progress_bar, read_seed, stream
 from subgrove._core.kinds import Floats
+from subgrove._core.text import percent
 from subgrove._core.validate import caller_level, names_arguments, whole_number
 from subgrove._data.columns import parse_features
 from subgrove._data.replace_columns import Frames
-from subgrove._data.table import Table, fingerprint, read_table
+from subgrove._data.table import Table, read_table, shared_rows
 from subgrove._data.to_containers import backend_of
 from subgrove._fidelity.compare import FidelityComparison, Fit, check_classifier, fit_each, name_samplers
 from subgrove._fidelity.result import MARGINAL, UNCHANGED, Fidelity
@@ -176,10 +177,12 @@ def _compare_all(
 
 
 def _warn_of_same_rows(train: Table, test: Table) -> None:
-    if fingerprint(train) == fingerprint(test):
+    if share := shared_rows(test, train):
+        what = (
+            "train and test are the same rows" if share == 1 else f"{percent(share)} of the rows of test are in train"
+        )
         warnings.warn(
-            "train and test are the same rows, so samplers are evaluated on their training data. Pass held-out rows as "
-            "test.",
+            f"{what}, so samplers are evaluated on their training data. Pass held-out rows as test.",
             SameRowsWarning,
             stacklevel=caller_level(),
         )

@@ -140,8 +140,8 @@ def default_loss(model: Any, y: Any) -> str:
     If y has only 0 and 1, predictions of a regression or a function may be probabilities. Their absolute error is least
     for 0 or 1, not for the true probability: the default is then squared error, which is the Brier score.
     """
-    owner = getattr(model, "__self__", None)
-    if getattr(model, "__name__", "") == "predict_proba" and hasattr(owner, "predict_proba"):
+    owner, name = getattr(model, "__self__", None), getattr(model, "__name__", "")
+    if name == "predict_proba" and hasattr(owner, name):
         raise ParameterError(
             f"model is the method predict_proba of {type(owner).__name__}. Pass the classifier itself: its classes are "
             f"then known, and the default loss is log loss. Or name a loss, such as loss='log_loss'."
@@ -149,7 +149,7 @@ def default_loss(model: Any, y: Any) -> str:
     unread = isinstance(y, str) or type(y).__module__.partition(".")[0] == "torch"  # a column name, or a tensor
     values = None if unread else np.asarray(y)
     if is_classifier(model) or (values is not None and _are_labels(values)):
-        probabilities = hasattr(model, "predict_proba") or not hasattr(model, "predict")
+        probabilities = hasattr(model, "predict_proba") or not (hasattr(model, "predict") or name == "predict")
         return "log_loss" if probabilities else "zero_one"
     if values is None or not _are_zero_and_one(values):
         return "absolute_error"

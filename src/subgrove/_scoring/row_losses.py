@@ -180,7 +180,7 @@ def _predicted_classes(predictions: Predictions, y: npt.NDArray[Any]) -> npt.NDA
 
 def _warn_of_other_class(predictions: Predictions, target: Target) -> None:
     """Warn if single probabilities are significantly lower for the class that they are taken to be of."""
-    if predictions.ndim != 1 or target.codes is None or target.codes.ndim != 1:
+    if predictions.ndim != 1 or predictions.dtype.kind not in "iufb" or target.codes is None or target.codes.ndim != 1:
         return
     first, second = (predictions[target.codes == code] for code in (0, 1))
     if min(len(first), len(second)) < 2:
@@ -228,6 +228,11 @@ def _numbers(predictions: Predictions, loss: Loss, about: About) -> Predictions:
 
 
 def _probabilities(predictions: Predictions, target: Target, about: About) -> Floats:
+    if predictions.dtype.kind not in "iufb":
+        raise ModelError(
+            f"The model predicts {predictions.ravel().tolist()[0]!r} where probabilities are needed ({about(None)}). "
+            f"Pass the classifier itself, or loss='zero_one' for labels."
+        )
     if predictions.ndim == 1:
         predictions = np.column_stack([1.0 - predictions, predictions])
     expected = sum(len(part) for part in target.classes) if _several(target) else len(target.classes)
