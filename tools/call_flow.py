@@ -79,7 +79,7 @@ def calls() -> dict[str, Callable[[], Any]]:
     return {
         importance: lambda: sg.importance(model, data.X, data.y, random_state=1, progress=False),
         plain_effect: lambda: sg.effect(model, data.X, "temp", subgroups=None),
-        effect: lambda: sg.effect(model, data.X, "temp", subgroups=None),
+        effect: lambda: sg.effect(model, data.X, "temp"),
         command: explain,
     }
 

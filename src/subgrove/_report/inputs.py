@@ -17,6 +17,7 @@ from subgrove._core.validate import whole_number
 from subgrove._data.columns import parse_features
 from subgrove._data.replace_columns import Frames
 from subgrove._data.table import Table, read_table
+from subgrove._importance.spec import read_pair
 from subgrove._models.predictor import (
     Predictor,
     Target,
@@ -180,7 +181,8 @@ def read_inputs(
 ) -> ReportInputs:
     """Return the validated arguments of `report`."""
     seed = read_seed(random_state)
-    trained, tested = (read_pair(rows, argument, model, seed) for rows, argument in ((train, "train"), (test, "test")))
+    given = ((train, "train"), (test, "test"))
+    trained, tested = (read_labelled(rows, argument, model, seed) for rows, argument in given)
     _reject_other_columns(trained.table.names, tested.table.names)
     effective_jobs(n_jobs)  # raises if n_jobs is invalid
     depth = whole_number("max_depth", max_depth, least=0)
@@ -211,17 +213,9 @@ def read_inputs(
     )
 
 
-def read_pair(rows: Any, argument: str, model: Any, seed: int) -> LabelledRows:
+def read_labelled(rows: Any, argument: str, model: Any, seed: int) -> LabelledRows:
     """Return the rows and target of a data set or of a pair; a sample of the rows of large data."""
-    if hasattr(rows, "X") and hasattr(rows, "y"):
-        X, y = rows.X, rows.y
-    elif isinstance(rows, tuple | list) and len(rows) == 2:
-        X, y = rows
-    else:
-        raise ParameterError(
-            f"{argument} must be a pair (X, y), or have .X and .y; got {type(rows).__name__}. "
-            f"Pass {argument}=(X, y), the table of features and the column of the target."
-        )
+    X, y = read_pair(argument, rows, f" Pass {argument}=(X, y): the performance of the model is compared on both.")
     n_total = None
     if is_large(X):
         X, y, n_total = _sampled(as_large(X), y, argument, model, seed)
