@@ -103,6 +103,13 @@ def common_decimals(values: Sequence[float], precision: float) -> list[str]:
     return texts
 
 
+def with_errors(estimates: Sequence[float], errors: Sequence[float]) -> list[str]:
+    """Return aligned estimates with standard errors, each pair with the same decimals; a NaN error is left out."""
+    texts = [common_decimals(pair, pair[1]) for pair in zip(estimates, errors, strict=True)]
+    width = max(len(estimate) for estimate, _ in texts)
+    return [f"{estimate:>{width}}{f'  +- {error}' if error else ''}" for estimate, error in texts]
+
+
 def tick_label(value: float, step: float) -> str:
     """Return the label of a tick, with as many digits as distinguish it from ticks one `step` away."""
     if abs(value) < step / 2:

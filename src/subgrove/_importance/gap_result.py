@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from subgrove._core.html_views import ResultView
-from subgrove._core.text import lines_of, listed, number, percent
+from subgrove._core.text import lines_of, listed, number, percent, with_errors
 from subgrove._data.to_containers import make_table
 
 OTHER_DRAWS = "other draws"
@@ -184,7 +184,8 @@ class Gap(ResultView):
         rows += [(f"- {part.column}", 0.0 - part.step, part.noise) for part in self.parts]
         rows += [("conditional", self.conditional, total_error(self.conditional_noise))]
         head = f"<Gap of {self.feature!r}: {self.loss}{', mean over ' + self.orders if self.orders else ''}>"
-        lines = [(name, f"{value:>12.6g}  +- {noise:.3g}") for name, value, noise in rows]
+        names, values, errors = zip(*rows, strict=True)
+        lines = list(zip(names, with_errors(values, errors), strict=True))
         return lines_of(head, lines, most=len(lines))
 
 

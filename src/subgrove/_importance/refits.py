@@ -22,7 +22,7 @@ import numpy as np
 from subgrove._core.execution import RandomStateLike, progress_bar, read_seed, stream
 from subgrove._core.html_views import ResultView
 from subgrove._core.kinds import Floats
-from subgrove._core.text import lines_of
+from subgrove._core.text import lines_of, with_errors
 from subgrove._core.validate import names_arguments, reject_another_index, whole_number
 from subgrove._data.replace_columns import Frames
 from subgrove._data.table import read_table
@@ -155,7 +155,8 @@ class RefitsResult(ResultView):
 
     def __repr__(self) -> str:
         found = self._largest_first()
-        lines = [(line["feature"], f"{line['estimate']:>12.6g}  +- {line['std_error']:.3g}") for line in found]
+        texts = with_errors([line["estimate"] for line in found], [line["std_error"] for line in found])
+        lines = [(line["feature"], text) for line, text in zip(found, texts, strict=True)]
         return lines_of(f"<RefitsResult: {len(self.features)} features, {self.estimates.shape[2]} refits>", lines)
 
     def _largest_first(self) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from subgrove._core.kinds import Floats
-from subgrove._core.text import common_decimals, count_of
+from subgrove._core.text import count_of, with_errors
 from subgrove._data.to_containers import as_count
 from subgrove._importance.intervals import (
     MONTE_CARLO,
@@ -248,13 +248,11 @@ def result_text(result: ImportanceData) -> str:
     ]
     shown = sorted(result.scores, key=lambda score: -score.overall[0].mean())[:_MAX_SHOWN]
     table = [overall_line(result, score, 0) for score in shown]
-    texts = [common_decimals([line["estimate"], line["std_error"]], line["std_error"]) for line in table]
-    name_width, width = max(map(len, result.features)), max(len(estimate) for estimate, _ in texts)
-    for score, line, (estimate, error) in zip(shown, table, texts, strict=True):
-        error = "" if np.isnan(line["std_error"]) else f"  +- {error}"
-        error = f"  ({line['reliable']})" if line["reliable"] else error
-        mark = f"  {MARK}" if is_unrealistic(score) else ""
-        lines.append(f"  {score.title:<{name_width}}  {estimate:>{width}}{error}{mark}")
+    errors = [np.nan if line["reliable"] else line["std_error"] for line in table]
+    texts, width = with_errors([line["estimate"] for line in table], errors), max(map(len, result.features))
+    for score, line, text in zip(shown, table, texts, strict=True):
+        reason, mark = f"  ({line['reliable']})" if line["reliable"] else "", f"  {MARK}" * is_unrealistic(score)
+        lines.append(f"  {score.title:<{width}}  {text}{reason}{mark}")
     if len(result.scores) > _MAX_SHOWN:
         lines.append(f"  ... and {len(result.scores) - _MAX_SHOWN} more")
     if any(map(is_unrealistic, result.scores)):
