@@ -91,10 +91,10 @@ def main() -> None:
 
 def compare(name: str, model: Any, kind: Any, X: Any, runs: int) -> None:
     recorder = Recorder(model)
-    options = sg.effect(recorder, X, "x0", kind=kind, grid_resolution=50).n_rows_predicted
+    options = sg.effect(recorder, X, "x0", kind=kind, grid_resolution=50, subgroups=None).n_rows_predicted
 
     def ours() -> object:
-        return sg.effect(model, X, "x0", kind=kind, grid_resolution=50)
+        return sg.effect(model, X, "x0", kind=kind, grid_resolution=50, subgroups=None)
 
     def bare() -> object:
         return [model.predict(table) for table in recorder.tables]

@@ -158,7 +158,15 @@ def _target(torch: Any, net: Any, X: Any) -> Any:
 
 def _importance(model: Any, X: Any, y: Any, groups: Any, repeats: int) -> Any:
     return sg.importance(
-        model, X, y, sampler=groups, n_repeats=repeats, random_state=1, check_fidelity=False, progress=False
+        model,
+        X,
+        y,
+        sampler=groups,
+        n_repeats=repeats,
+        random_state=1,
+        check_fidelity=False,
+        progress=False,
+        loss="squared_error",
     )
 
 

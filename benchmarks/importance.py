@@ -77,7 +77,16 @@ def bare(model: Any, X: Array, y: Array) -> Callable[[], None]:
     nodes on their way stay in the cache.
     """
     recorder = Recorder(model)
-    sg.importance(recorder, X, y, sampler="marginal", n_repeats=REPEATS, random_state=0, check_fidelity=False)
+    sg.importance(
+        recorder,
+        X,
+        y,
+        sampler="marginal",
+        n_repeats=REPEATS,
+        random_state=0,
+        check_fidelity=False,
+        loss="squared_error",
+    )
 
     def call() -> None:
         for table in recorder.tables:

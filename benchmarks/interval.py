@@ -42,7 +42,9 @@ def simulate(sampler: Any, truth: float, repeats: int, runs: int) -> str:
     lines = []
     for run in range(runs):
         X, y = sample(rng, ROWS)
-        result = sg.importance(model, X, y, sampler=sampler, features=["x1"], n_repeats=repeats, random_state=run)
+        result = sg.importance(
+            model, X, y, sampler=sampler, features=["x1"], n_repeats=repeats, random_state=run, loss="squared_error"
+        )
         row = result.overall.iloc[0]
         one_part = with_rows(result.scores, "interval")[0].rows[0].std(ddof=1) / np.sqrt(ROWS)
         covered = row["conf_low"] <= truth <= row["conf_high"]

@@ -91,6 +91,7 @@ def ours_marginal(task: Task, *, check_fidelity: bool = False) -> Any:
         random_state=0,
         check_fidelity=check_fidelity,
         progress=False,
+        loss="squared_error",
     )
 
 
@@ -104,7 +105,7 @@ def ours_conditional(task: Task, sampler: Any) -> Any:
     return sg.importance(
         task.model, task.X, task.y, sampler=sampler, train=task.train, n_repeats=REPEATS, random_state=0,
         check_fidelity=False,
-        progress=False,
+        progress=False, loss="squared_error",
     )  # fmt: skip
 
 
@@ -235,7 +236,7 @@ def ours_pdp(task: Task) -> Any:
     import subgrove as sg
 
     grids = zip(task.names[:CURVES], task.grids.values(), strict=True)
-    return [sg.effect(task.model, task.X, name, kind="pdp", grid=grid) for name, grid in grids]
+    return [sg.effect(task.model, task.X, name, kind="pdp", grid=grid, subgroups=None) for name, grid in grids]
 
 
 def ours_ale(task: Task) -> Any:

@@ -147,7 +147,15 @@ def _single_repeats(case: Case, plain: Any, X: Any, y: Any, n_repeats: int) -> A
     """Estimates of single plain repeats."""
     if plain is not None:
         found = sg.importance(
-            Counting(), X, y, sampler=plain, features=["x0"], n_repeats=n_repeats, random_state=0, check_fidelity=False
+            Counting(),
+            X,
+            y,
+            sampler=plain,
+            features=["x0"],
+            n_repeats=n_repeats,
+            random_state=0,
+            check_fidelity=False,
+            loss="squared_error",
         )
         return found.scores[0].overall[0]
     independent = [
@@ -164,6 +172,7 @@ def _single_repeats(case: Case, plain: Any, X: Any, y: Any, n_repeats: int) -> A
             n_repeats=n_repeats,
             random_state=0,
             check_fidelity=False,
+            loss="squared_error",
         )
     return found.scores[0].overall[0]
 
@@ -179,7 +188,15 @@ def _over_seeds(sampler: Any, X: Any, y: Any, n_repeats: int, seeds: int) -> tup
     model, found = Counting(), []
     for seed in range(seeds):
         result = sg.importance(
-            model, X, y, sampler=sampler, features=["x0"], n_repeats=n_repeats, random_state=seed, check_fidelity=False
+            model,
+            X,
+            y,
+            sampler=sampler,
+            features=["x0"],
+            n_repeats=n_repeats,
+            random_state=seed,
+            check_fidelity=False,
+            loss="squared_error",
         )
         found.append(result.scores[0].overall[0].mean())
     return np.array(found), model.rows / seeds - len(X)
@@ -206,6 +223,7 @@ def budget(share: float) -> list[str]:
         n_repeats=sg.AdaptiveRepeats(share=share, start=2),
         random_state=0,
         check_fidelity=False,
+        loss="squared_error",
     )
     used = found.settings["repeats_used"]
     everywhere = max(used.values()) * len(used)
@@ -230,7 +248,9 @@ def repeated(name: str, sampler: str, model_name: str, rounds: int) -> list[str]
     model: Any = forest if model_name == "forest of 100 trees" else lambda rows: np.zeros(len(rows))
 
     def call() -> Any:
-        return sg.importance(model, X, y, sampler=sampler, n_repeats=10, random_state=0, check_fidelity=False)
+        return sg.importance(
+            model, X, y, sampler=sampler, n_repeats=10, random_state=0, check_fidelity=False, loss="squared_error"
+        )
 
     def in_full() -> Any:
         with patch("subgrove._scoring.deduplicate.LEAST_ROWS", np.inf):

@@ -64,7 +64,9 @@ def simulated(name: str, judged: int) -> Task:
     made = sg.simulate.scenario(name)
     test = made.sample(judged, random_state=1_000_003)
     options = OPTIONS | {"n_repeats": 20}
-    true = sg.importance(made.model, test.X, test.y, sampler=made.sampler, features=["x1"], **options).overall.iloc[0]
+    true = sg.importance(
+        made.model, test.X, test.y, sampler=made.sampler, features=["x1"], loss="squared_error", **options
+    ).overall.iloc[0]
 
     def draw(n: int, seed: int) -> Any:
         return made.sample(n, random_state=seed).X
@@ -84,7 +86,9 @@ def electricity(feature: str) -> Task:
     def draw(n: int, seed: int) -> Any:
         return rest.sample(n, random_state=seed)
 
-    whole = sg.importance(model, X[judged], y[judged], sampler="auto", train=rest, features=[feature], **OPTIONS)
+    whole = sg.importance(
+        model, X[judged], y[judged], sampler="auto", train=rest, features=[feature], loss="squared_error", **OPTIONS
+    )
     line = whole.overall.iloc[0]
     return Task(feature, model, X[judged], y[judged], draw, float(line["estimate"]), float(line["std_error"]))
 
@@ -108,7 +112,16 @@ def done(data: str, sampler: str, size: int, number: int, judged: int) -> dict[s
     """Fit the sampler on one sample and evaluate it."""
     task = electricity(data.split(": ")[1]) if data.startswith("electricity") else simulated(data, judged)
     train = task.draw(size, 1 + number)
-    imp = sg.importance(task.model, task.X, task.y, sampler=sampler, train=train, features=[task.feature], **OPTIONS)
+    imp = sg.importance(
+        task.model,
+        task.X,
+        task.y,
+        sampler=sampler,
+        train=train,
+        features=[task.feature],
+        loss="squared_error",
+        **OPTIONS,
+    )
     groups = sg.find_subgroups(train, features=task.feature)[task.feature]
     chosen = str(imp.choices.query("selected")["sampler"].iloc[0]) if sampler == "auto" else sampler
     estimate = float(imp.overall["estimate"].iloc[0])

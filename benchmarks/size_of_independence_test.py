@@ -55,7 +55,14 @@ def one_run(kind: str, n_train: int, n_test: int, with_effect: bool, sampler: st
     train, test = sample(kind, n_train, effect, rng), sample(kind, n_test, effect, rng)
     model = RandomForestRegressor(50, min_samples_leaf=5, random_state=seed).fit(*train)
     imp = sg.importance(
-        model, *test, train=train[0], sampler=sampler, features=["x1"], check_fidelity=False, random_state=seed
+        model,
+        *test,
+        train=train[0],
+        sampler=sampler,
+        features=["x1"],
+        check_fidelity=False,
+        random_state=seed,
+        loss="squared_error",
     )
     line = imp.independence_test(test[0]).iloc[0]
     undecided = line["decision"] == "undecided"

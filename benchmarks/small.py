@@ -65,7 +65,7 @@ def cases() -> dict[str, Callable[[], Any]]:
         return lambda: sg.importance(model, rows, target, n_repeats=10, **options).overall
 
     def effect(kind: Any) -> Callable[[], Any]:
-        return lambda: [sg.effect(linear, test, f"x{at}", kind=kind).curves for at in range(8)]
+        return lambda: [sg.effect(linear, test, f"x{at}", kind=kind, subgroups=None).curves for at in range(8)]
 
     return {
         "importance, linear, marginal": importance(linear, sampler="marginal"),

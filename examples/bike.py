@@ -91,12 +91,14 @@ def importance_figure(results: dict[int, sg.ImportanceResult]) -> Any:
 
 
 def temperature_figure(model: Pipeline, X: pd.DataFrame, groups: sg.Subgroups) -> Any:
-    curves = [sg.effect(model, X, "temp", kind="pdp"), sg.effect(model, X, "temp", kind="ale")]
+    curves = [sg.effect(model, X, "temp", kind="pdp", subgroups=None), sg.effect(model, X, "temp", kind="ale")]
     return sg.plots.effects(curves, sg.effect(model, X, "temp", kind="pdp", subgroups=groups))[0].figure
 
 
 def season_figure(model: Pipeline, X: pd.DataFrame, groups: sg.Subgroups) -> Any:
-    return sg.plots.effects(sg.effect(model, X, "season"), sg.effect(model, X, "season", subgroups=groups))[0].figure
+    return sg.plots.effects(
+        sg.effect(model, X, "season", subgroups=None), sg.effect(model, X, "season", subgroups=groups)
+    )[0].figure
 
 
 # %%

@@ -45,7 +45,7 @@ print(f"R squared on held-out samples: {model.score(X_test, y_test):.2f}")
 # %%
 # Marginal importance of single genes: the forest uses all genes of module a, and permutation importance shows that. It
 # does not show that each of these genes is redundant.
-options: dict[str, Any] = {"n_repeats": 5 if SMALL else 10, "random_state": 1}
+options: dict[str, Any] = {"n_repeats": 5 if SMALL else 10, "loss": "squared_error", "random_state": 1}
 shown = [*MODULES["a"][:5], *MODULES["b"][:3], "c1"]
 marginal = sg.importance(model, X_test, y_test, sampler="marginal", features=shown, **options)
 

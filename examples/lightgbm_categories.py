@@ -66,7 +66,7 @@ print((gain / gain.sum()).round(2).to_string())
 # %%
 # Importance on held-out rows. Price depends on shop and kind, so the default samplers resample each given the other
 # columns.
-options: dict[str, Any] = {"n_repeats": 5 if SMALL else 10, "random_state": 1}
+options: dict[str, Any] = {"n_repeats": 5 if SMALL else 10, "loss": "squared_error", "random_state": 1}
 conditional = sg.importance(model, X_test, y_test, train=X_train, **options)
 marginal = sg.importance(model, X_test, y_test, sampler="marginal", **options)
 print(conditional.overall[["feature", "estimate", "std_error", "p_holm"]].round(2).to_string(index=False))

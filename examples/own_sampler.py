@@ -56,7 +56,12 @@ def model(X: Any) -> Any:
     return 2000 + 100 * X["temp"] - 10 * X["hum"]
 
 
-options: dict[str, Any] = {"features": ["temp"], "n_repeats": 5 if SMALL else 50, "random_state": 1}
+options: dict[str, Any] = {
+    "features": ["temp"],
+    "n_repeats": 5 if SMALL else 50,
+    "loss": "squared_error",
+    "random_state": 1,
+}
 nearest = sg.importance(model, test.X, test.y, sampler=Nearest(by="hum"), train=train.X, **options)
 print(nearest)
 

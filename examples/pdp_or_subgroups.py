@@ -52,7 +52,7 @@ print(groups["rooms"].text())
 # large flats where they are many, so it does not describe any single flat. Right: a curve for each subgroup, within the
 # range of its flats, bold between the quartiles.
 counts = range(1, 8)
-pdp, ale = (sg.effect(model, X_test, "rooms", kind=kind, grid=counts) for kind in ("pdp", "ale"))
+pdp, ale = (sg.effect(model, X_test, "rooms", kind=kind, grid=counts, subgroups=None) for kind in ("pdp", "ale"))
 within = sg.effect(model, X_test, "rooms", subgroups=groups, grid=counts)
 sg.plots.effects({"PDP": pdp, "ALE": ale}, within)
 

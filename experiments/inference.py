@@ -94,6 +94,7 @@ def _coverage(options: dict[str, Any], seed: int) -> list[dict[str, Any]]:
             features=[FEATURE],
             n_repeats=20,
             random_state=three,
+            loss="squared_error",
         )
         line = imp.overall.iloc[0]
         rows.append(
@@ -127,6 +128,7 @@ def _tests(options: dict[str, Any], seed: int) -> list[dict[str, Any]]:
                 features=[FEATURE],
                 n_repeats=REDRAWS,
                 random_state=three,
+                loss="squared_error",
             )
             labels = {**_labels(options, "scenario", "model"), "strength": strength, "sampler": name, "m": REDRAWS}
             for test_name, table in (("rows", imp.overall), ("doubting", imp.independence_test(test.X))):

@@ -97,7 +97,7 @@ def _effects(model: Any, X: Floats, names: list[str], grid_resolution: int = _N_
     features = [f"x{at}" for at in range(len(names))]
     partitions = {f"cs_{tree}_{depth}": each for tree, depth, each in _partitions(X, features)}
     for feature in features:
-        effects["pdp"].append(sg.effect(model, X, feature, grid_resolution=grid_resolution))
+        effects["pdp"].append(sg.effect(model, X, feature, grid_resolution=grid_resolution, subgroups=None))
         effects["ale"].append(sg.effect(model, X, feature, kind="ale", grid_resolution=grid_resolution))
         for method, found in partitions.items():
             shallower = partitions[f"{method[:-1]}1"][feature]

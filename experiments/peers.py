@@ -77,6 +77,7 @@ def _default_call(one: Repetition, n_repeats: int) -> float:
         n_repeats=n_repeats,
         random_state=one.seeds[1],
         check_fidelity=False,
+        loss="squared_error",
     )
     return float(imp.overall["estimate"].iloc[0])
 

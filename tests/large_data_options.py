@@ -27,4 +27,4 @@ def importance(model: Any, X: Any, y: Any, memory: float = 1024, **options: Any)
 
 def effect(model: Any, X: Any, feature: Any, **options: Any) -> sg.Effect:
     """Call `sg.effect`; keywords of `LargeData` are passed to it."""
-    return sg.effect(model, _large(X, options), feature, **options)
+    return sg.effect(model, _large(X, options), feature, **{"subgroups": None, **options})

@@ -19,7 +19,8 @@ from tools.structure import write_section
 
 LIMITS = {
     "sg.importance(model, X, y)": 50,
-    'sg.effect(model, X, "temp")': 20,
+    'sg.effect(model, X, "temp", subgroups=None)': 20,
+    'sg.effect(model, X, "temp")': 30,  # a tree is grown
     "subgrove explain bike.csv --target cnt": 120,
 }
 """Calls, and the most modules that they may enter."""
@@ -74,9 +75,10 @@ def calls() -> dict[str, Callable[[], Any]]:
                 finally:
                     sys.argv = previous
 
-    importance, effect, command = LIMITS
+    importance, plain_effect, effect, command = LIMITS
     return {
         importance: lambda: sg.importance(model, data.X, data.y, random_state=1, progress=False),
+        plain_effect: lambda: sg.effect(model, data.X, "temp", subgroups=None),
         effect: lambda: sg.effect(model, data.X, "temp"),
         command: explain,
     }

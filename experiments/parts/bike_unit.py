@@ -142,7 +142,9 @@ def temperature_rows(model: Any, X: pd.DataFrame, groups: sg.Subgroups, mean: fl
     """PDP and ALE of temperature at fixed points, and the curve of each subgroup at its own."""
     rows: list[Row] = []
     for kind, height in (("PDP", 0.0), ("ALE", mean)):
-        found = sg.effect(model, X, "temp", kind="pdp" if kind == "PDP" else "ale", grid_resolution=_POINTS)
+        found = sg.effect(
+            model, X, "temp", kind="pdp" if kind == "PDP" else "ale", grid_resolution=_POINTS, subgroups=None
+        )
         values = found.predict(list(AT)) + height
         rows += [{"part": kind, "feature": "temp", "x": x, "value": y} for x, y in zip(AT, values, strict=True)]
     parts = sg.effect(model, X, "temp", subgroups=groups, grid_resolution=_POINTS)
@@ -155,7 +157,7 @@ def temperature_rows(model: Any, X: pd.DataFrame, groups: sg.Subgroups, mean: fl
 
 def season_rows(model: Any, X: pd.DataFrame, groups: sg.Subgroups) -> list[Row]:
     """PDP of season, and the curve of each of its subgroups, which are numbered from cold to warm."""
-    curves = sg.effect(model, X, "season").curves.to_dict("records")
+    curves = sg.effect(model, X, "season", subgroups=None).curves.to_dict("records")
     rows: list[Row] = [
         {"part": "PDP", "feature": "season", "level": line["x"], "value": line["estimate"]} for line in curves
     ]

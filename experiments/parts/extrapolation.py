@@ -29,14 +29,16 @@ def misleading_pdp(seed: int, samples: int) -> list[Row]:
     crossings, outside = [], []
     for rng in streams(seed, samples):
         X = _triangle(rng, 100)
-        pdp = sg.effect(model, X, "x1", grid=np.linspace(0, 1, 41).tolist()).curves
+        pdp = sg.effect(model, X, "x1", grid=np.linspace(0, 1, 41).tolist(), subgroups=None).curves
         most = float(model(X).max())
         crossings.append(float(np.interp(most, pdp["estimate"], pdp["x"])))
         moved = marginally(X, "x1", rng)
         outside.append(float(np.mean(moved + X["x2"] > 1)))
         if len(crossings) == 1:
             first, curve, highest, shuffled = X, pdp, most, moved
-    surface = sg.effect(model, first, ("x1", "x2"), grid={name: np.linspace(0, 1, 41).tolist() for name in first})
+    surface = sg.effect(
+        model, first, ("x1", "x2"), grid={name: np.linspace(0, 1, 41).tolist() for name in first}, subgroups=None
+    )
     table = surface.curves
     limit = 1 - np.log(expi(1) - np.euler_gamma)  # PDP = e^x E[e^x2], which is e from here on
     return [

@@ -31,7 +31,10 @@ def linear_model(seed: int, samples: int) -> list[Row]:
     rows: list[Row] = []
     for place, rng in enumerate(streams(seed, samples)):
         train, X = (correlated(rng, 1000, _RHO).assign(x3=rng.normal(size=1000)) for _ in range(2))
-        curves = {kind: sg.effect(model, X, "x2", kind=kind, grid_resolution=12).curves for kind in ("pdp", "mplot")}
+        curves = {
+            kind: sg.effect(model, X, "x2", kind=kind, grid_resolution=12, subgroups=None).curves
+            for kind in ("pdp", "mplot")
+        }
         for kind, table in curves.items():
             slopes[kind].append(float(np.polyfit(table["x"], table["estimate"], 1)[0]))
         samplers = {
@@ -41,7 +44,7 @@ def linear_model(seed: int, samples: int) -> list[Row]:
         }
         for label, sampler in samplers.items():
             found = sg.importance(
-                model, X, model(X), sampler=sampler, train=train, n_repeats=5, random_state=place
+                model, X, model(X), sampler=sampler, train=train, n_repeats=5, random_state=place, loss="squared_error"
             ).overall
             for name, estimate in zip(found["feature"], found["estimate"], strict=True):
                 scores.setdefault((label, name), []).append(float(estimate))
@@ -98,7 +101,10 @@ def mplot(seed: int, samples: int) -> list[Row]:
         train, X = (correlated(rng, 2000, _UNUSED) for _ in range(2))
         model = LinearRegression().fit(train, train["x1"] + rng.normal(size=len(train)))
         within = sg.effect(model, X, "x2", subgroups=sg.find_subgroups(train, features="x2"))
-        found = {kind: sg.effect(model, X, "x2", kind=kind, grid_resolution=12).curves for kind in ("pdp", "mplot")}
+        found = {
+            kind: sg.effect(model, X, "x2", kind=kind, grid_resolution=12, subgroups=None).curves
+            for kind in ("pdp", "mplot")
+        }
         for kind, table in found.items():
             slopes[kind].append(float(np.polyfit(table["x"], table["estimate"], 1)[0]))
         curves = [table for _, table in within.curves.groupby("rule", sort=False)]

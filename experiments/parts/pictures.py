@@ -189,7 +189,7 @@ def boxplot_pdp(results: pd.DataFrame, path: Path) -> Path:
     """The boxplot-PDP figure: a plain PDP, and the library's own picture of it above a boxplot of x."""
     data, curve = part(results, "data"), part(results, "curve")
     X = pd.DataFrame({"x": data["x"].to_numpy()})
-    found = sg.effect(lambda X: np.log(X["x"]) + 4.5, X, "x", grid_resolution=len(curve))
+    found = sg.effect(lambda X: np.log(X["x"]) + 4.5, X, "x", grid_resolution=len(curve), subgroups=None)
     with drawing(8.6, 3.7) as figure:
         left, right = figure.subplots(1, 2, width_ratios=(1, 1.1))
         left.plot(curve["x"], curve["y"], color=BLUE)

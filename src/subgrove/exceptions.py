@@ -7,6 +7,7 @@
     │   ├── ColumnError                     one column is invalid; the message names it
     │   └── LengthError                     two inputs differ in length
     ├── ParameterError (also ValueError)    an argument is invalid
+    │   └── ArgumentNameError (also TypeError)  a function has no such argument; the message names the right one
     ├── FormatError (also ValueError)       a saved object cannot be loaded
     ├── ModelError (also RuntimeError)      the model raised an error, or returned an invalid prediction
     ├── SamplerError (also RuntimeError)    a sampler raised an error, or returned invalid values
@@ -15,7 +16,8 @@
 
     SubgroveWarning (UserWarning)           a result that is easily misread
     ├── UnseenValueWarning                  new rows have a level, or missing values, that training did not
-    ├── SameRowsWarning                     subgroups were found on the rows that they are used on
+    ├── SameRowsWarning                     test rows are also training rows
+    ├── FewRowsWarning                      there are too few test rows for reliable intervals
     ├── SingletonSubgroupWarning            a subgroup has one row, which has no donor
     └── FallbackWarning                     a compiled part is missing, so numbers differ from other machines
 
@@ -26,10 +28,12 @@ Each message states what was passed, what is expected and what to do.
 from __future__ import annotations
 
 __all__ = [
+    "ArgumentNameError",
     "ChunkError",
     "ClusterError",
     "ColumnError",
     "FallbackWarning",
+    "FewRowsWarning",
     "FormatError",
     "InputError",
     "LengthError",
@@ -64,6 +68,10 @@ class ParameterError(SubgroveError, ValueError):
     """An argument is invalid."""
 
 
+class ArgumentNameError(ParameterError, TypeError):
+    """A function has no such argument; the message names the right one."""
+
+
 class FormatError(SubgroveError, ValueError):
     """A saved object cannot be loaded."""
 
@@ -93,7 +101,11 @@ class UnseenValueWarning(SubgroveWarning):
 
 
 class SameRowsWarning(SubgroveWarning):
-    """Subgroups were found on the same rows that they are used on."""
+    """Test rows are also training rows of the sampler or of subgroups."""
+
+
+class FewRowsWarning(SubgroveWarning):
+    """There are too few test rows for reliable intervals."""
 
 
 class SingletonSubgroupWarning(SubgroveWarning):

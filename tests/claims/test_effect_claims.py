@@ -30,8 +30,8 @@ def curves_of_runs() -> tuple[Any, Any]:
     for _ in range(RUNS):
         X = rng.normal(size=(N, 3))
         quarter = X[np.argsort(rng.uniform(size=N))[:N_K]]
-        whole.append(effect(product, X, "x0", grid=POINTS).predict(POINTS))
-        part.append(effect(product, quarter, "x0", grid=POINTS).predict(POINTS))
+        whole.append(effect(product, X, "x0", grid=POINTS, subgroups=None).predict(POINTS))
+        part.append(effect(product, quarter, "x0", grid=POINTS, subgroups=None).predict(POINTS))
     return np.array(whole), np.array(part)
 
 
@@ -58,7 +58,7 @@ def test_subgroup_curve_has_n_over_n_k_times_the_variance() -> None:
 def test_standard_error_of_a_curve_is_its_spread_over_samples() -> None:
     """The spread over 2000 runs is known to 1 / sqrt(4000) = 1.6 %; four of these, and 1 % for the curvature."""
     rng = np.random.default_rng(12)
-    found = [effect(product, rng.normal(size=(N, 3)), "x0", grid=POINTS).curves for _ in range(RUNS)]
+    found = [effect(product, rng.normal(size=(N, 3)), "x0", grid=POINTS, subgroups=None).curves for _ in range(RUNS)]
     spread = np.std([curve["estimate"] for curve in found], axis=0, ddof=1)
     claimed = np.sqrt(np.mean([curve["std_error"] ** 2 for curve in found], axis=0))
     np.testing.assert_allclose(claimed, spread, rtol=0.074)
@@ -69,7 +69,7 @@ def test_intervals_cover_the_mean_in_95_percent_of_runs() -> None:
     rng = np.random.default_rng(13)
     covered = 0
     for _ in range(RUNS):
-        curve = effect(product, rng.normal(size=(N, 3)), "x0", grid=[1.0]).curves.iloc[0]
+        curve = effect(product, rng.normal(size=(N, 3)), "x0", grid=[1.0], subgroups=None).curves.iloc[0]
         covered += curve["conf_low"] <= 2.0 <= curve["conf_high"]
     assert covered / RUNS == pytest.approx(0.95, abs=0.035)
 
@@ -105,7 +105,7 @@ def test_unused_but_correlated_feature_has_an_m_plot_that_is_not_flat() -> None:
 
 @pytest.mark.parametrize("kind", ["pdp", "ale"])
 def test_unused_but_correlated_feature_has_a_flat_marginal_curve(kind: Any) -> None:
-    estimate = effect(uses_x1, correlated(1000, 2), "x2", kind=kind).curves["estimate"]
+    estimate = effect(uses_x1, correlated(1000, 2), "x2", kind=kind, subgroups=None).curves["estimate"]
     assert estimate.max() - estimate.min() < 1e-12
 
 
@@ -120,7 +120,7 @@ def test_partial_dependence_extrapolates_and_subgroups_do_not() -> None:
 
     groups = find_subgroups(X[:1000], features="x1", max_depth=4)
     X = X[1000:]
-    marginal = effect(exponential, X, "x1").curves["estimate"].max()
+    marginal = effect(exponential, X, "x1", subgroups=None).curves["estimate"].max()
     in_subgroups = effect(exponential, X, "x1", subgroups=groups).curves
     assert marginal > np.e
     supported = in_subgroups[in_subgroups["in_whiskers"]]

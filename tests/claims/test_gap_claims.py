@@ -66,8 +66,10 @@ def gap_of(n: int, n_repeats: int, seed: int, *, average: bool = False) -> sg.Ga
     X = pd.DataFrame(values, columns=NAMES)
     y = model(X) + rng.normal(size=n)
     options: dict[str, Any] = {"features": ["x"], "n_repeats": n_repeats, "random_state": seed, "check_fidelity": False}
-    imp = sg.importance(model, X, y, sampler=Truth(), train=X[:50], **options)
-    return imp.explain_gap(sg.importance(model, X, y, sampler="marginal", **options), "x", average=average)
+    imp = sg.importance(model, X, y, sampler=Truth(), train=-X[:50], loss="squared_error", **options)
+    return imp.explain_gap(
+        sg.importance(model, X, y, sampler="marginal", loss="squared_error", **options), "x", average=average
+    )
 
 
 def true_steps(order: tuple[str, ...]) -> list[float]:

@@ -61,7 +61,7 @@ def with_noise(rng: np.random.Generator, X: Floats) -> Any:
 def estimates(X: Floats, y: Floats, sampler: Any, **options: Any) -> sg.ImportanceResult:
     features = [f"x{j}" for j in range(X.shape[1] - 1)]
     arguments = {"n_repeats": 1, "random_state": 1, "check_fidelity": False, **options}
-    return sg.importance(summed, X, y, sampler=sampler, features=features, **arguments)
+    return sg.importance(summed, X, y, sampler=sampler, features=features, **{"loss": "squared_error", **arguments})
 
 
 def in_samples(rng: np.random.Generator, sizes: list[int], n_tables: int, n_repeats: int = 1) -> tuple[Any, Any]:
@@ -213,6 +213,7 @@ def test_exact_expectation_is_the_average_over_all_other_rows(place: list[int], 
             n_repeats=26,
             sample_weight=sg.FrequencyWeights(weights) if weighted else None,
             random_state=0,
+            loss="squared_error",
         )
         expected = brute_force(X, y, code, place, weights)
         np.testing.assert_allclose(result.per_row.iloc[:, 0], expected, rtol=1e-9, atol=1e-12)
@@ -236,7 +237,7 @@ def test_drawn_repeats_are_the_exact_expectation_once_every_donor_has_served() -
         n_repeats=10,
         random_state=1,
     ).for_loss("squared_error")
-    exact = sg.importance(curved, X, y, sampler="marginal", n_repeats=10, random_state=2)
+    exact = sg.importance(curved, X, y, sampler="marginal", n_repeats=10, random_state=2, loss="squared_error")
     assert [score.n_exact for score in drawn.scores] == [0, 0, 0]
     assert [score.n_exact for score in exact.scores] == [11, 11, 11]
     np.testing.assert_allclose(drawn.overall["estimate"], exact.overall["estimate"], rtol=1e-10, atol=1e-12)
@@ -296,7 +297,9 @@ def test_training_donors_of_few_values_are_the_average_over_the_training_leaf() 
     X = np.column_stack([rng.integers(0, 6, 20), rng.normal(size=20), np.repeat([0, 1], 10)]).astype(float)
     y = rng.normal(size=20)
     sampler = sg.samplers.SubgroupSampler(groups=partition(X, 2, ["x0"]), donors="train")
-    found = sg.importance(curved, X, y, sampler=sampler, train=train, features=["x0"], n_repeats=4, random_state=0)
+    found = sg.importance(
+        curved, X, y, sampler=sampler, train=train, features=["x0"], n_repeats=4, random_state=0, loss="squared_error"
+    )
     expected = []
     for i in range(20):
         leaf = train[train[:, 2] == X[i, 2], 0]

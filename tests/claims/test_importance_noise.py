@@ -77,7 +77,9 @@ def simulate(name: str, n_repeats: int, runs: int = RUNS) -> tuple[Reported, Rep
     lines: tuple[list[Any], list[Any]] = ([], [])
     for run in range(runs):
         X, y = sample(rng)
-        result = importance(model, X, y, features=["x1"], n_repeats=n_repeats, random_state=run, **options(name))
+        result = importance(
+            model, X, y, features=["x1"], n_repeats=n_repeats, random_state=run, loss="squared_error", **options(name)
+        )
         result = result.with_noise("test rows")
         score = with_rows(result.scores, "the test")[0]
         tables = (result.overall, score.rows[0]), (result.by_subgroup, score.rows[0][score.code == 0])
@@ -138,7 +140,9 @@ def test_standard_error_is_not_too_small_in_small_subgroups(size: int) -> None:
         X = rng.normal(size=(size, 80))
         y = X.sum(axis=1)
         tables.append(
-            importance(lambda X: X.sum(axis=1), X, y, sampler="marginal", n_repeats=size, random_state=0).overall
+            importance(
+                lambda X: X.sum(axis=1), X, y, sampler="marginal", n_repeats=size, random_state=0, loss="squared_error"
+            ).overall
         )
     table = pd.concat(tables)
     n, z1, z2 = size, 2.0, 8.0
@@ -173,7 +177,7 @@ def test_weighted_rows_have_the_errors_of_duplicated_rows(n_repeats: int) -> Non
         for rows, weights in ((kept, FrequencyWeights(times[kept])), (repeated, None)):
             found = importance(
                 model, X[rows], y[rows], sample_weight=weights, sampler="marginal", features=["x1"],
-                n_repeats=n_repeats, random_state=run,
+                n_repeats=n_repeats, random_state=run, loss="squared_error",
             ).with_noise("test rows")  # fmt: skip
             line += found.overall.loc[0, ["estimate", "std_error", "mc_error"]].tolist()
         lines.append(line)
@@ -196,7 +200,9 @@ def test_mc_error_is_the_spread_of_estimates_over_seeds(name: str, n_repeats: in
     X, y = sample(np.random.default_rng(77), 40)
     lines = []
     for seed in range(200):
-        result = importance(model, X, y, features=["x1"], n_repeats=n_repeats, random_state=seed, **options(name))
+        result = importance(
+            model, X, y, features=["x1"], n_repeats=n_repeats, random_state=seed, loss="squared_error", **options(name)
+        )
         one, two = result.overall.iloc[0], result.by_subgroup.iloc[-1]
         lines.append((one["estimate"], one["mc_error"], two["estimate"], two["mc_error"]))
     reported = np.array(lines)
@@ -212,7 +218,9 @@ def test_mc_error_counts_the_draws_that_come_after_all_have_been_there() -> None
     X, y = sample(np.random.default_rng(1), 4)
     sampler = sg.samplers.Marginal(fixed_points=True)
     lines = [
-        importance(model, X, y, sampler=sampler, features=["x1"], n_repeats=6, random_state=seed).overall.iloc[0]
+        importance(
+            model, X, y, sampler=sampler, features=["x1"], n_repeats=6, random_state=seed, loss="squared_error"
+        ).overall.iloc[0]
         for seed in range(300)
     ]
     spread = np.var([line["estimate"] for line in lines], ddof=1)
@@ -227,7 +235,10 @@ def compare_in_many(one: Any, two: Any, runs: int = 200) -> Floats:
     lines = []
     for run in range(runs):
         X, y = sample(rng)
-        first, second = (importance(X=X, y=y, features=["x1"], n_repeats=20, **call(run)) for call in (one, two))
+        first, second = (
+            importance(X=X, y=y, features=["x1"], n_repeats=20, loss="squared_error", **call(run))
+            for call in (one, two)
+        )
         line = first.with_noise("test rows").compare(second).iloc[0]
         a, b = first.overall.iloc[0], second.overall.iloc[0]
         lines.append(
@@ -274,8 +285,12 @@ def test_compare_of_nearly_the_same_models_does_not_take_off_noise_that_both_sha
         return X[:, 1] + 0.01 * X[:, 0]
 
     few, many = (
-        importance(nearly, X, y, sampler="marginal", features=["x1"], n_repeats=m, random_state=1).compare(
-            importance(model, X, y, sampler="marginal", features=["x1"], n_repeats=m, random_state=1)
+        importance(
+            nearly, X, y, sampler="marginal", features=["x1"], n_repeats=m, random_state=1, loss="squared_error"
+        ).compare(
+            importance(
+                model, X, y, sampler="marginal", features=["x1"], n_repeats=m, random_state=1, loss="squared_error"
+            )
         )
         for m in (5, 149)
     )

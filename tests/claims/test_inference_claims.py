@@ -28,6 +28,7 @@ def test_default_interval_covers_also_with_few_redraws(n_repeats: int) -> None:
             features=["x1"],
             n_repeats=n_repeats,
             random_state=run,
+            loss="squared_error",
         )
         for result in (imp, imp.with_noise("test rows")):
             line = result.overall.iloc[0]
@@ -51,7 +52,15 @@ def rejections(strength: float, runs: int, n: int = 300) -> tuple[float, float]:
 
         sampler = sg.samplers.SubgroupSampler(max_depth=1)
         imp = importance(
-            model, test.X, test.y, sampler=sampler, train=train.X, features=["x1"], n_repeats=5, random_state=run
+            model,
+            test.X,
+            test.y,
+            sampler=sampler,
+            train=train.X,
+            features=["x1"],
+            n_repeats=5,
+            random_state=run,
+            loss="squared_error",
         )
         found.append((imp.overall["p_value"][0] < 0.05, imp.independence_test(test.X)["p_value"][0] < 0.05))
     plain, doubting = np.mean(found, axis=0)
@@ -82,7 +91,7 @@ def test_noise_of_the_partition_is_that_of_other_training_rows() -> None:
         train = scenario.sample(400, random_state=run)
         options = {"train": train.X, "features": ["x1"], "n_repeats": 30, "random_state": run, "sampler": "subgroups"}
         resamples = 10 if run < 20 else None
-        imp = importance(scenario.model, test.X, test.y, **options)  # type: ignore[arg-type]
+        imp = importance(scenario.model, test.X, test.y, loss="squared_error", **options)  # type: ignore[arg-type]
         estimates.append(imp.overall["estimate"][0])
         draws.append(imp.overall["mc_error"][0] ** 2)
         if resamples:
@@ -114,6 +123,7 @@ def test_correction_makes_the_interval_over_refits_cover_more_though_not_enough(
             n_repeats=5,
             random_state=seed,
             train=train.X,
+            loss="squared_error",
         )
         return float(imp.overall["estimate"][0])
 
@@ -123,7 +133,7 @@ def test_correction_makes_the_interval_over_refits_cover_more_though_not_enough(
         data = scenario.sample(200, random_state=run)
         found = sg.importance_over_refits(
             LinearRegression(), data.X, data.y, n_refits=10, sampler=scenario.sampler, features=["x1"], n_repeats=5,
-            random_state=run,
+            random_state=run, loss="squared_error",
         )  # fmt: skip
         line = found.overall.iloc[0]
         shrunk = np.sqrt((1 / 10) / (1 / 10 + 50 / 150))  # without the correction
@@ -148,7 +158,14 @@ def test_randomization_test_is_exact_with_the_true_sampler(name: str) -> None:
     for run in range(400):
         test = scenario.sample(60, random_state=run)
         imp = importance(
-            model, test.X, test.y, sampler=scenario.sampler, features=["x1"], n_repeats=1, random_state=run
+            model,
+            test.X,
+            test.y,
+            sampler=scenario.sampler,
+            features=["x1"],
+            n_repeats=1,
+            random_state=run,
+            loss="squared_error",
         )
         p_values.append(imp.randomization_test(19)["p_value"][0])
     for share in (0.05, 0.1, 0.25, 0.5, 0.75):
@@ -159,5 +176,7 @@ def test_randomization_test_is_exact_with_the_true_sampler(name: str) -> None:
 def test_randomization_test_finds_what_is_there() -> None:
     scenario = sg.simulate.null_scenario("linear", strength=1.0)
     test = scenario.sample(200, random_state=1)
-    imp = importance(scenario.model, test.X, test.y, sampler=scenario.sampler, features=["x1"], random_state=1)
+    imp = importance(
+        scenario.model, test.X, test.y, sampler=scenario.sampler, features=["x1"], random_state=1, loss="squared_error"
+    )
     assert imp.randomization_test(99)["p_value"][0] == 0.01

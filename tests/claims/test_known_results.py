@@ -47,7 +47,15 @@ MARGINAL = {"independent": 2 * 1 * 2.0, "linear": (2 + 1) * 2.0 + 1 + 3, "nonlin
 
 def x1_importance(model: Any, test: Any, sampler: Any) -> Any:
     imp = sg.importance(
-        model, test.X, test.y, sampler=sampler, features=["x1"], n_repeats=20, check_fidelity=False, random_state=1
+        model,
+        test.X,
+        test.y,
+        sampler=sampler,
+        features=["x1"],
+        n_repeats=20,
+        check_fidelity=False,
+        random_state=1,
+        loss="squared_error",
     )
     return imp.overall.iloc[0]
 
@@ -117,5 +125,7 @@ def test_mean_squared_mmd_of_two_samples_of_one_distribution_is_known() -> None:
 @pytest.mark.parametrize("kind", ["pdp", "ale"])
 def test_effect_of_a_linear_model_has_its_slope(kind: Any) -> None:
     X = pd.DataFrame(correlated(), columns=["a", "b", "c"])
-    curve = sg.effect(lambda X: 3.0 * X["a"] - 2.0 * X["b"] + X["c"], X, "a", kind=kind, grid_resolution=15).curves
+    curve = sg.effect(
+        lambda X: 3.0 * X["a"] - 2.0 * X["b"] + X["c"], X, "a", kind=kind, grid_resolution=15, subgroups=None
+    ).curves
     np.testing.assert_allclose(np.diff(curve["estimate"]) / np.diff(curve["x"]), 3.0, atol=1e-9)

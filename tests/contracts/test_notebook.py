@@ -51,7 +51,10 @@ def results() -> dict[str, Any]:
     groups = sg.find_subgroups(train)
     given = sg.importance(model, X, y, sampler=groups, **options)
     marginal = sg.importance(model, X, y, sampler="marginal", **options)
-    effects = [sg.effect(model, X, SCRIPT, subgroups=groups, grid_resolution=5), sg.effect(model, X, "kind")]
+    effects = [
+        sg.effect(model, X, SCRIPT, subgroups=groups, grid_resolution=5),
+        sg.effect(model, X, "kind", subgroups=None),
+    ]
     profile = sg.DepthProfile.compute(
         train, features=[SCRIPT, "alone"], model=model, test=(X, y), max_depth=2, **options
     )
@@ -71,8 +74,8 @@ def results() -> dict[str, Any]:
         "partition": groups[SCRIPT],
         "effect": effects[0],
         "effect of levels": effects[1],
-        "surface": sg.effect(model, X, (SCRIPT, QUOTED), grid_resolution=3),
-        "interactions": sg.effect(model, X, SCRIPT, interactions=True, grid_resolution=5),
+        "surface": sg.effect(model, X, (SCRIPT, QUOTED), grid_resolution=3, subgroups=None),
+        "interactions": sg.effect(model, X, SCRIPT, interactions=True, grid_resolution=5, subgroups=None),
         "dependence": sg.dependence(X.assign(constant=1.0), random_state=1, n_trees=10),
         "fidelity": sg.fidelity(
             train, X, samplers=["subgroups", "knockoffs"], features=[SCRIPT, "kind"], n_repeats=2, random_state=1
@@ -223,5 +226,5 @@ def test_without_dependence_nothing_is_called_misleading() -> None:
 
 def test_a_moment_is_shown_to_the_minute() -> None:
     X = pd.DataFrame({"when": pd.date_range("2024-01-01", periods=50, freq="31h"), "x": np.arange(50.0)})
-    found = sg.effect(lambda X: X["x"].to_numpy(), X, "when", grid_resolution=4)
+    found = sg.effect(lambda X: X["x"].to_numpy(), X, "when", grid_resolution=4, subgroups=None)
     assert "2024-01-01 to 2024-03-04T07:00" in walked(found._repr_html_()).text

@@ -93,17 +93,25 @@ def test_more_repeats_go_on_where_fewer_ended() -> None:
     assert one["explained"].tolist() == three["explained"][:2].tolist()
 
 
-def test_few_columns_need_subgroups_and_many_need_imputation() -> None:
+def test_advice_names_the_default_sampler_and_that_of_the_paper() -> None:
     parts = RNG.normal(size=(600, 8))
     table = pd.DataFrame(parts, columns=[f"part{k}" for k in range(8)])
     table["sum"] = parts.sum(axis=1) + 0.5 * RNG.normal(size=600)
     table["like"] = parts[:, 0] + 0.3 * RNG.normal(size=600)
     found = sg.dependence(table, features=["sum", "like", "part7"], n_trees=100, random_state=1, threshold=0.3)
     samplers = dict(zip(found.features, found.table["sampler"], strict=True))
-    assert samplers == {"sum": "imputation", "like": "subgroups", "part7": "marginal"}
+    assert samplers == {"sum": "auto", "like": "auto", "part7": "marginal"}
     assert [sentence.split(":")[0] for sentence in found.advice] == list(found.dependent)
-    assert "Use subgroups" in " ".join(found.advice)
-    assert "use imputation" in " ".join(found.advice)
+    sentences = dict(zip(found.dependent, found.advice, strict=True))
+    assert sentences["like"].endswith("Use the default sampler, 'auto', or 'subgroups'.")
+    assert sentences["sum"].endswith("It depends on many columns: use the default sampler, 'auto', or 'imputation'.")
+
+
+def test_rows_beyond_the_bound_are_sampled() -> None:
+    table = pd.DataFrame(RNG.normal(size=(60, 2)), columns=["a", "b"])
+    found = sg.dependence(table, n_trees=2, max_rows=40, random_state=1)
+    assert found.table["n"].tolist() == [40, 40]
+    assert found.settings["n_rows"] == 40
 
 
 def test_a_feature_that_is_determined_is_reported_as_such() -> None:
@@ -153,7 +161,7 @@ def test_the_users_table_is_not_changed() -> None:
 def test_a_result_is_frozen_can_be_pickled_and_states_its_seed() -> None:
     found = pickle.loads(pickle.dumps(FOUND))
     pd.testing.assert_frame_equal(found.table, FOUND.table)
-    assert found.settings == {"n_trees": 100, "n_repeats": 1, "random_state": 1}
+    assert found.settings == {"n_trees": 100, "n_rows": len(X), "n_repeats": 1, "random_state": 1}
     with pytest.raises(AttributeError):
         found.threshold = 0.5
 

@@ -70,8 +70,8 @@ def columns(table: Any) -> dict[str, list[Any]]:
 def test_numbers_are_the_same_in_every_container(container: str, feature: str, kind: Any) -> None:
     X = CONTAINERS[container]()
     given, expected = (
-        effect(model, X, feature, kind=kind, grid_resolution=5),
-        effect(model, WHOLE, feature, kind=kind, grid_resolution=5),
+        effect(model, X, feature, kind=kind, grid_resolution=5, subgroups=None),
+        effect(model, WHOLE, feature, kind=kind, grid_resolution=5, subgroups=None),
     )
     assert nw.from_native(given.curves, eager_only=True).implementation.value == container
     mine, theirs = columns(given.curves), columns(expected.curves)
@@ -112,13 +112,16 @@ def test_array_and_frames_of_floats_give_the_same(kind: Any, wrap: Any) -> None:
 
     X = wrap(array)
     name = "x0" if isinstance(X, np.ndarray) else str(X.columns[0])
-    given, expected = effect(plain, X, name, kind=kind), effect(plain, array, "x0", kind=kind)
+    given, expected = (
+        effect(plain, X, name, kind=kind, subgroups=None),
+        effect(plain, array, "x0", kind=kind, subgroups=None),
+    )
     np.testing.assert_array_equal(columns(given.curves)["estimate"], columns(expected.curves)["estimate"])
 
 
 def test_integers_in_an_array_can_become_fractions() -> None:
     X = np.random.default_rng(1).integers(0, 10, size=(50, 2))
-    curves = effect(lambda X: 1.0 * X[:, 0] + X[:, 1], X, "x0", grid=[0.5, 1.5]).curves
+    curves = effect(lambda X: 1.0 * X[:, 0] + X[:, 1], X, "x0", grid=[0.5, 1.5], subgroups=None).curves
     assert curves["estimate"].tolist() == pytest.approx([0.5 + X[:, 1].mean(), 1.5 + X[:, 1].mean()])
 
 
@@ -128,10 +131,10 @@ def test_array_of_objects() -> None:
     def plain(X: Any) -> Any:
         return X[:, 0].astype(float) + np.array([SEASONS.index(level) for level in X[:, 1]])
 
-    assert effect(plain, X, "x1").curves["estimate"].tolist() == pytest.approx(
+    assert effect(plain, X, "x1", subgroups=None).curves["estimate"].tolist() == pytest.approx(
         [X[:, 0].mean() + SEASONS.index(level) for level in sorted(SEASONS)]
     )
-    assert len(effect(plain, X, "x0", grid_resolution=3).curves) == 3
+    assert len(effect(plain, X, "x0", grid_resolution=3, subgroups=None).curves) == 3
 
 
 def test_model_receives_the_types_of_training() -> None:
@@ -142,7 +145,7 @@ def test_model_receives_the_types_of_training() -> None:
         return np.zeros(len(X))
 
     for feature in FEATURES:
-        effect(curious, WHOLE, feature, kind="pdp", grid_resolution=3)
+        effect(curious, WHOLE, feature, kind="pdp", grid_resolution=3, subgroups=None)
         effect(curious, WHOLE, feature, kind="ale", grid_resolution=3)
     for X in seen:
         types = X.dtypes.drop("count")
@@ -155,7 +158,14 @@ def test_table_is_not_modified(kind: Any, make: Any) -> None:
     X, before = make(), make()
     features = ["x0"] if isinstance(X, np.ndarray) else FEATURES
     for feature in features:
-        effect((lambda X: X[:, 0]) if isinstance(X, np.ndarray) else model, X, feature, kind=kind, grid_resolution=4)
+        effect(
+            (lambda X: X[:, 0]) if isinstance(X, np.ndarray) else model,
+            X,
+            feature,
+            kind=kind,
+            grid_resolution=4,
+            subgroups=None,
+        )
     if isinstance(X, np.ndarray):
         np.testing.assert_array_equal(X, before)
     else:
@@ -164,5 +174,5 @@ def test_table_is_not_modified(kind: Any, make: Any) -> None:
 
 def test_index_of_pandas_does_not_matter() -> None:
     shuffled = WHOLE.sample(frac=1, random_state=0)
-    expected = effect(model, shuffled.reset_index(drop=True), "temp", kind="ice", grid_resolution=3)
-    assert effect(model, shuffled, "temp", kind="ice", grid_resolution=3) == expected
+    expected = effect(model, shuffled.reset_index(drop=True), "temp", kind="ice", grid_resolution=3, subgroups=None)
+    assert effect(model, shuffled, "temp", kind="ice", grid_resolution=3, subgroups=None) == expected

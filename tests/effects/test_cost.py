@@ -36,7 +36,7 @@ def test_levels_are_predicted_where_a_subgroup_has_them() -> None:
     curves = effect(counting, X, "season", subgroups=GROUPS).curves
     assert counting.n_rows == curves["n"].sum()
     counting = Counting()
-    effect(counting, X, "season")
+    effect(counting, X, "season", subgroups=None)
     assert counting.n_rows == 150 * 4
 
 
@@ -49,7 +49,7 @@ def test_ale_of_levels_predicts_each_row_and_its_neighbours() -> None:
 
 def test_surface_predicts_every_cell() -> None:
     counting = Counting()
-    effect(counting, X, ("temp", "season"), grid_resolution=5)
+    effect(counting, X, ("temp", "season"), grid_resolution=5, subgroups=None)
     assert counting.n_rows == 150 * 5 * 4
 
 
@@ -86,7 +86,7 @@ def test_number_of_jobs_does_not_change_a_digit(kind: Any) -> None:
 
 def test_batches_are_large() -> None:
     counting = Counting(lambda X: X[:, 0])
-    effect(counting, np.random.default_rng(0).normal(size=(1000, 3)), "x0", grid_resolution=250)
+    effect(counting, np.random.default_rng(0).normal(size=(1000, 3)), "x0", grid_resolution=250, subgroups=None)
     assert sorted(counting.sizes) == [82_000, 84_000, 84_000]  # about equal, and none above 100,000
 
 

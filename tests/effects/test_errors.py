@@ -64,13 +64,13 @@ def test_invalid_argument_raises_with_a_message(arguments: dict[str, Any], words
 )
 def test_grid_of_another_type_raises(feature: str, grid: list[Any], words: str) -> None:
     with pytest.raises(InputError, match=words):
-        effect(model, X, feature, grid=grid)
+        effect(model, X, feature, grid=grid, subgroups=None)
 
 
 def test_declared_level_without_rows_raises() -> None:
     some = X[X["season"] != "SUMMER"]
     with pytest.raises(InputError, match="'SUMMER'"):
-        effect(model, some, "season", grid=["SUMMER"])
+        effect(model, some, "season", grid=["SUMMER"], subgroups=None)
 
 
 def test_ale_grid_outside_of_all_rows_raises() -> None:
@@ -83,7 +83,7 @@ def test_prediction_that_is_not_finite_names_feature_and_value() -> None:
         return np.where(X["temp"] == 12.5, np.nan, 1.0)
 
     with pytest.raises(ModelError, match=r"temp = 12\.5"):
-        effect(broken, X, "temp", grid=[1.0, 12.5, 20.0])
+        effect(broken, X, "temp", grid=[1.0, 12.5, 20.0], subgroups=None)
 
 
 def test_model_that_raises_names_feature_and_values() -> None:
@@ -91,12 +91,12 @@ def test_model_that_raises_names_feature_and_values() -> None:
         raise KeyError("no such column")
 
     with pytest.raises(ModelError, match="temp = 1, all rows, to effect of temp, temp = 2"):
-        effect(broken, X, "temp", grid=[1.0, 2.0])
+        effect(broken, X, "temp", grid=[1.0, 2.0], subgroups=None)
 
 
 def test_wrong_number_of_predictions_raises() -> None:
     with pytest.raises(ModelError, match="shape"):
-        effect(lambda X: np.zeros(3), X, "temp")
+        effect(lambda X: np.zeros(3), X, "temp", subgroups=None)
 
 
 def test_model_that_modifies_a_reused_table_raises() -> None:
@@ -110,30 +110,30 @@ def test_model_that_modifies_a_reused_table_raises() -> None:
     def careful(X: Any) -> Any:
         return X[:, 0] * (X[:, 1] + 1)
 
-    one_batch = effect(careless, array, "x0").curves
-    assert one_batch.equals(effect(careful, array, "x0").curves)
+    one_batch = effect(careless, array, "x0", subgroups=None).curves
+    assert one_batch.equals(effect(careful, array, "x0", subgroups=None).curves)
     with config_context(working_memory=0.05), pytest.raises(ModelError, match="modifies its input"):
-        effect(careless, array, "x0")
+        effect(careless, array, "x0", subgroups=None)
     np.testing.assert_array_equal(array, before)
 
 
 def test_weights_of_another_length_raise() -> None:
     with pytest.raises(LengthError):
-        effect(model, X, "temp", sample_weight=[1.0, 2.0])
+        effect(model, X, "temp", sample_weight=[1.0, 2.0], subgroups=None)
 
 
 def test_table_without_rows_raises() -> None:
     with pytest.raises(InputError, match="rows"):
-        effect(model, X.head(0), "temp")
+        effect(model, X.head(0), "temp", subgroups=None)
 
 
 def test_object_that_is_not_a_table_raises() -> None:
     with pytest.raises(InputError, match="frame"):
-        effect(model, [1, 2, 3], "temp")
+        effect(model, [1, 2, 3], "temp", subgroups=None)
 
 
 def test_ice_needs_kind_ice() -> None:
-    found = effect(model, X, "temp")
+    found = effect(model, X, "temp", subgroups=None)
     with pytest.raises(ParameterError, match="kind='ice'"):
         _ = found.ice
     with pytest.raises(ParameterError, match="kind='ice'"):
@@ -143,4 +143,4 @@ def test_ice_needs_kind_ice() -> None:
 @pytest.mark.parametrize("level", [0, 1, 95, True, "0.9"])
 def test_level_of_an_interval_is_between_0_and_1(level: Any) -> None:
     with pytest.raises(ParameterError, match="level"):
-        effect(model, X, "temp").table(level)
+        effect(model, X, "temp", subgroups=None).table(level)

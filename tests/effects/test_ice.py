@@ -16,7 +16,7 @@ from .models import model, rows
 
 def test_each_row_has_its_own_curve() -> None:
     X = rows(20)
-    ice = effect(model, X, "temp", kind="ice", grid=[0.0, 9.0]).ice
+    ice = effect(model, X, "temp", kind="ice", grid=[0.0, 9.0], subgroups=None).ice
     assert ice["row"].tolist() == [row for row in range(20) for _ in range(2)]
     for x, values in ice.groupby("x"):
         np.testing.assert_allclose(values["estimate"], model(X.assign(temp=x)), rtol=1e-12)
@@ -25,7 +25,9 @@ def test_each_row_has_its_own_curve() -> None:
 @pytest.mark.parametrize("feature", ["temp", "season", "day"])
 def test_mean_of_ice_is_partial_dependence(feature: str) -> None:
     X = rows()
-    one, two = (effect(model, X, feature, kind=kind, grid_resolution=5).curves for kind in ("ice", "pdp"))
+    one, two = (
+        effect(model, X, feature, kind=kind, grid_resolution=5, subgroups=None).curves for kind in ("ice", "pdp")
+    )
     assert one.equals(two)
 
 
@@ -39,7 +41,7 @@ def test_row_numbers_are_those_of_x_within_subgroups() -> None:
 
 def test_centred_curves_start_at_zero_and_keep_their_shape() -> None:
     X = rows()
-    found = effect(model, X, "temp", kind="ice", grid_resolution=4)
+    found = effect(model, X, "temp", kind="ice", grid_resolution=4, subgroups=None)
     centred = found.centred()
     first = centred.ice.groupby("row")["estimate"].first()
     assert (first == 0).all()
@@ -78,4 +80,4 @@ def test_opacity_is_the_density_of_the_leaf_where_it_has_a_model() -> None:
 
 
 def test_without_subgroups_there_is_no_opacity() -> None:
-    assert "opacity" not in effect(model, rows(), "temp", kind="ice", grid_resolution=2).ice
+    assert "opacity" not in effect(model, rows(), "temp", kind="ice", grid_resolution=2, subgroups=None).ice

@@ -26,7 +26,7 @@ def test_curve_of_a_subgroup_is_that_of_its_rows_alone(kind: Any, feature: str) 
     curves = effect(model, X, feature, kind=kind, subgroups=GROUPS, grid_resolution=6).curves
     code = GROUPS[feature].assign(X)
     for subgroup, curve in curves.groupby("subgroup"):
-        alone = effect(model, X[code == subgroup], feature, kind=kind, grid_resolution=6).curves
+        alone = effect(model, X[code == subgroup], feature, kind=kind, grid_resolution=6, subgroups=None).curves
         mine = curve.reset_index(drop=True)
         assert mine["rule"].unique().tolist() == [GROUPS[feature].rules[subgroup]]
         same = [name for name in mine.columns if name not in ("subgroup", "rule")]
@@ -109,7 +109,7 @@ def test_support_counts_levels() -> None:
 
 def test_outliers_are_the_values_beyond_the_whiskers() -> None:
     some = rows(60).assign(temp=[*np.linspace(0, 10, 57), 99.0, 99.0, -50.0])
-    found = effect(model, some, "temp")
+    found = effect(model, some, "temp", subgroups=None)
     assert found.outliers[["x", "n"]].to_numpy().tolist() == [[-50.0, 1.0], [99.0, 2.0]]
     assert found.support[["low", "high"]].to_numpy().tolist() == [[-50.0, 99.0]]
     assert found.support[["whisker_low", "whisker_high"]].to_numpy().tolist() == [[0.0, 10.0]]
@@ -126,10 +126,10 @@ def test_outliers_are_the_values_beyond_the_whiskers() -> None:
 )
 def test_quartiles_are_tukeys_hinges(x: list[float], hinges: tuple[float, ...]) -> None:
     some = rows(len(x)).assign(temp=np.array(x, dtype=float))
-    assert tuple(effect(model, some, "temp").support[["q1", "median", "q3"]].iloc[0]) == hinges
+    assert tuple(effect(model, some, "temp", subgroups=None).support[["q1", "median", "q3"]].iloc[0]) == hinges
 
 
 def test_dates_have_box_statistics_in_dates() -> None:
-    support = effect(model, X, "day").support
+    support = effect(model, X, "day", subgroups=None).support
     assert support["low"].item() == X["day"].min()
     assert X["day"].min() < support["median"].item() < X["day"].max()

@@ -59,7 +59,7 @@ def test_interaction_is_found_with_its_reason() -> None:
 
 
 def test_without_subgroups_all_rows_are_split() -> None:
-    found = effect(by_hum, X, "temp", interactions=True, grid_resolution=5)
+    found = effect(by_hum, X, "temp", interactions=True, grid_resolution=5, subgroups=None)
     below = X["hum"][X["hum"] <= 60].max()
     assert found.support["rule"].tolist() == [f"hum <= {below:.6g}", f"hum > {below:.6g}"] or len(found.support) == 2
     assert found.subgroups is not None
@@ -103,7 +103,7 @@ def test_shares_sum_to_one() -> None:
 
 def test_unexplained_share_is_the_heterogeneity_within_groups() -> None:
     """Recomputed from the table of curves, by the definition; without dependence all rows have the same points."""
-    found = effect(model, X, "temp", kind="ice", interactions=True, grid_resolution=5)
+    found = effect(model, X, "temp", kind="ice", interactions=True, grid_resolution=5, subgroups=None)
 
     def disagreement(table: pd.DataFrame) -> float:
         curves = table.pivot_table(index="row", columns="x", values="estimate").to_numpy()
@@ -177,7 +177,7 @@ def test_outputs_have_equal_weight() -> None:
     def two(X: Any) -> Any:
         return np.column_stack([1000 * by_hum(X), np.asarray(X["temp"]) * (np.asarray(X["count"]) > 4)])
 
-    found = effect(two, X, "temp", interactions=True, grid_resolution=4)
+    found = effect(two, X, "temp", interactions=True, grid_resolution=4, subgroups=None)
     assert set(found.splits["column"][:-1]) == {"hum", "count"}
     assert found.heterogeneity is not None
     assert found.heterogeneity.left < 0.05
@@ -190,15 +190,15 @@ def test_missing_values_go_to_one_side() -> None:
     def slope(X: Any) -> Any:
         return np.asarray(X["temp"] * X["hum"].isna())
 
-    found = effect(slope, data, "temp", interactions=1)
+    found = effect(slope, data, "temp", interactions=1, subgroups=None)
     assert sorted(found.support["rule"]) == ["hum is missing", "hum is not missing"]
     assert found.support["n"].tolist() == [int((~known).sum()), int(known.sum())]
 
 
 def test_weights_equal_duplicated_rows_in_splits() -> None:
     weights = np.arange(300) % 3
-    found = effect(by_hum, X, "temp", interactions=True, sample_weight=weights)
-    repeated = effect(by_hum, X.loc[np.repeat(X.index, weights)], "temp", interactions=True)
+    found = effect(by_hum, X, "temp", interactions=True, sample_weight=weights, subgroups=None)
+    repeated = effect(by_hum, X.loc[np.repeat(X.index, weights)], "temp", interactions=True, subgroups=None)
     assert found.support["rule"].tolist() == repeated.support["rule"].tolist()
     np.testing.assert_allclose(found.curves["estimate"], repeated.curves["estimate"])
     np.testing.assert_allclose(found.splits["share"], repeated.splits["share"], atol=1e-12)
@@ -206,14 +206,18 @@ def test_weights_equal_duplicated_rows_in_splits() -> None:
 
 def test_number_of_jobs_batches_and_container_change_nothing() -> None:
     numbers = X[["temp", "hum", "count"]].astype(float)
-    one = effect(by_hum, numbers, "temp", interactions=True)
-    two = effect(by_hum, numbers, "temp", interactions=True, n_jobs=2)
+    one = effect(by_hum, numbers, "temp", interactions=True, subgroups=None)
+    two = effect(by_hum, numbers, "temp", interactions=True, n_jobs=2, subgroups=None)
     assert one == replace(two, n_calls=one.n_calls)
     with config_context(working_memory=0.01):
-        batches = effect(by_hum, numbers, "temp", interactions=True)
+        batches = effect(by_hum, numbers, "temp", interactions=True, subgroups=None)
     assert batches.splits.equals(one.splits)
     other = effect(
-        by_hum, pl.DataFrame({name: numbers[name].to_numpy() for name in numbers}), "temp", interactions=True
+        by_hum,
+        pl.DataFrame({name: numbers[name].to_numpy() for name in numbers}),
+        "temp",
+        interactions=True,
+        subgroups=None,
     )
     assert other.splits.columns == list(one.splits.columns)
     np.testing.assert_array_equal(other.curves["estimate"].to_numpy(), one.curves["estimate"])
@@ -249,7 +253,7 @@ def test_legend_names_the_reason() -> None:
     ],
 )
 def test_kinds_without_ice_curves_raise(options: dict[str, Any], words: str) -> None:
-    settings: dict[str, Any] = {"feature": "temp", "interactions": True} | options
+    settings: dict[str, Any] = {"feature": "temp", "subgroups": None, "interactions": True} | options
     with pytest.raises(ParameterError, match=words):
         effect(model, X, **settings)
 

@@ -84,8 +84,8 @@ def test_two_features_and_several_outputs(path: Path, frame: pd.DataFrame) -> No
         return np.column_stack([model(X), np.asarray(X["u"])])
 
     for feature in (["x", "level"], ["x", "u"]):
-        expected = effect(two, frame, feature, grid_resolution=4)
-        same(effect(two, sg.LargeData(path, chunk_rows=1_000), feature, grid_resolution=4), expected)
+        expected = effect(two, frame, feature, grid_resolution=4, subgroups=None)
+        same(effect(two, sg.LargeData(path, chunk_rows=1_000), feature, grid_resolution=4, subgroups=None), expected)
 
 
 def test_classes_keep_their_names(path: Path, frame: pd.DataFrame) -> None:
@@ -94,19 +94,22 @@ def test_classes_keep_their_names(path: Path, frame: pd.DataFrame) -> None:
         target = np.array(classes)[np.arange(3_000) % len(classes)]
         tree = DecisionTreeClassifier(max_depth=3, random_state=1).fit(rows, target)
         for output in (None, classes[0], 1):
-            expected = effect(tree, rows, "u", grid_resolution=4, output=output)
-            same(effect(tree, sg.LargeData(path, chunk_rows=800), "u", grid_resolution=4, output=output), expected)
+            expected = effect(tree, rows, "u", grid_resolution=4, output=output, subgroups=None)
+            same(
+                effect(tree, sg.LargeData(path, chunk_rows=800), "u", grid_resolution=4, output=output, subgroups=None),
+                expected,
+            )
 
 
 @pytest.mark.parametrize("grid", [[-1.0, 0.0, 2.0], "quantiles"])
 @pytest.mark.parametrize("kind", ["pdp", "ale", "mplot"])
 def test_a_grid_is_the_same_with_a_small_sample(path: Path, frame: pd.DataFrame, kind: Any, grid: Any) -> None:
-    found = effect(model, sg.LargeData(path, sample_size=300), "x", kind=kind, grid=grid)
+    found = effect(model, sg.LargeData(path, sample_size=300), "x", kind=kind, grid=grid, subgroups=None)
     assert found.sampled == (300, 3_000)
     assert found.support["n"].tolist() == [3_000]
     assert found.support["missing"].tolist() == [int(frame["x"].isna().sum())]
     if grid != "quantiles":
-        expected = effect(model, frame, "x", kind=kind, grid=grid)
+        expected = effect(model, frame, "x", kind=kind, grid=grid, subgroups=None)
         assert_frame_equal(
             found.curves.drop(columns=["in_box", "in_whiskers"]), expected.curves[found.curves.columns[:-2]]
         )
@@ -121,9 +124,9 @@ def test_numbers_do_not_depend_on_chunks_or_jobs(path: Path, frame: pd.DataFrame
 
 
 def test_tables_are_of_the_library_of_the_source(path: Path) -> None:
-    expected = effect(model, path, "x", grid_resolution=5)
-    lazy = effect(model, pl.scan_parquet(path), "x", grid_resolution=5)
-    arrow = effect(model, ds.dataset(path), "x", grid_resolution=5)
+    expected = effect(model, path, "x", grid_resolution=5, subgroups=None)
+    lazy = effect(model, pl.scan_parquet(path), "x", grid_resolution=5, subgroups=None)
+    arrow = effect(model, ds.dataset(path), "x", grid_resolution=5, subgroups=None)
     assert isinstance(lazy.curves, pl.DataFrame)
     assert type(arrow.curves).__module__.startswith("pyarrow")
     for found in (lazy, arrow):
@@ -131,14 +134,17 @@ def test_tables_are_of_the_library_of_the_source(path: Path) -> None:
 
 
 def test_predicted_rows_are_counted(path: Path, frame: pd.DataFrame) -> None:
-    assert effect(model, path, "x", grid_resolution=5).n_rows_predicted == 5 * 3_000
+    assert effect(model, path, "x", grid_resolution=5, subgroups=None).n_rows_predicted == 5 * 3_000
     assert effect(model, path, "x", grid_resolution=5, kind="mplot").n_rows_predicted == frame["x"].notna().sum()
     # Box statistics at levels are those of the sample.
-    assert effect(model, sg.LargeData(path, sample_size=100), "level").n_rows_predicted == 3 * 3_000 + 3 * 100
+    assert (
+        effect(model, sg.LargeData(path, sample_size=100), "level", subgroups=None).n_rows_predicted
+        == 3 * 3_000 + 3 * 100
+    )
 
 
 def test_ice_curves_are_those_of_the_sample(path: Path, groups: Any) -> None:
-    found = effect(model, sg.LargeData(path, sample_size=200), "x", kind="ice", grid_resolution=4)
+    found = effect(model, sg.LargeData(path, sample_size=200), "x", kind="ice", grid_resolution=4, subgroups=None)
     assert found.support["n"].tolist() == [200]
     assert found.sampled == (200, 3_000)
     split = effect(
@@ -158,9 +164,14 @@ def test_model_receives_the_columns_of_training(path: Path, frame: pd.DataFrame,
     effect(noting, path, "x", grid_resolution=2, subgroups=groups)
     assert set(seen) == {("x", "z", "u", "level")}
     tree = DecisionTreeClassifier(max_depth=2).fit(frame[["w", "u"]], frame["y"] > 0.5)
-    assert len(effect(tree, path, "u", grid_resolution=3).curves) == 3
+    assert len(effect(tree, path, "u", grid_resolution=3, subgroups=None).curves) == 3
     with pytest.raises(ParameterError, match=r"feature_names_in_\) names 'other'"):
-        effect(DecisionTreeClassifier().fit(frame[["w"]].set_axis(["other"], axis=1), frame["y"] > 0.5), path, "u")
+        effect(
+            DecisionTreeClassifier().fit(frame[["w"]].set_axis(["other"], axis=1), frame["y"] > 0.5),
+            path,
+            "u",
+            subgroups=None,
+        )
 
 
 def test_levels_that_the_sample_lacks_cause_a_warning(tmp_path: Path) -> None:
@@ -172,7 +183,9 @@ def test_levels_that_the_sample_lacks_cause_a_warning(tmp_path: Path) -> None:
     rows["level"] = rows["level"].astype("category")
     rows.to_parquet(tmp_path / "rows.parquet")
     with pytest.warns(UnseenValueWarning, match="2 rows have levels of 'level' that the sample lacks"):
-        known = effect(lambda X: X["x"], sg.LargeData(tmp_path / "rows.parquet", sample_size=50), "level")
+        known = effect(
+            lambda X: X["x"], sg.LargeData(tmp_path / "rows.parquet", sample_size=50), "level", subgroups=None
+        )
     assert known.support["count"].sum() == 2_000  # a categorical column declares the level, but no row can be copied
 
 
@@ -184,7 +197,7 @@ def test_checkpoint_of_another_model_or_data_raises(tmp_path: Path) -> None:
         return factor * model(X)
 
     factor = 1.0
-    call: dict[str, Any] = {"kind": "pdp", "grid_resolution": 3, "checkpoint": tmp_path / "kept"}
+    call: dict[str, Any] = {"subgroups": None, "kind": "pdp", "grid_resolution": 3, "checkpoint": tmp_path / "kept"}
     first = effect(options, file, "u", **call).curves
     assert_frame_equal(effect(options, file, "u", **call).curves, first)
     factor = 2.0  # a function that was edited has the same name
@@ -203,7 +216,14 @@ def test_errors_name_the_chunk(path: Path) -> None:
         return model(X)
 
     with pytest.raises(ModelError, match=r"^0.parquet, rows 0 to 399: The model raised RuntimeError .*it burns"):
-        effect(burns, sg.LargeData(path, sample_size=10, chunk_rows=400), "u", kind="pdp", grid_resolution=2)
+        effect(
+            burns,
+            sg.LargeData(path, sample_size=10, chunk_rows=400),
+            "u",
+            kind="pdp",
+            grid_resolution=2,
+            subgroups=None,
+        )
 
 
 def test_checkpoint_is_resumed(path: Path, tmp_path: Path) -> None:
@@ -213,7 +233,12 @@ def test_checkpoint_is_resumed(path: Path, tmp_path: Path) -> None:
         calls.append(len(X))
         return X["u"]
 
-    options: dict[str, Any] = {"grid_resolution": 3, "checkpoint": tmp_path / "kept", "chunk_rows": 900}
+    options: dict[str, Any] = {
+        "subgroups": None,
+        "grid_resolution": 3,
+        "checkpoint": tmp_path / "kept",
+        "chunk_rows": 900,
+    }
     first = effect(counting, path, "u", **options)
     before = len(calls)
     again = effect(counting, path, "u", **options)
@@ -228,13 +253,13 @@ def test_table_in_memory_is_not_large_data(frame: pd.DataFrame) -> None:
 
 def test_invalid_arguments_of_large_data_raise(path: Path) -> None:
     with pytest.raises(ParameterError, match=r"feature names 'nope', which .* does not have"):
-        effect(model, path, "nope")
+        effect(model, path, "nope", subgroups=None)
     with pytest.raises(ParameterError, match="sample_weight must be the name of a column"):
-        effect(model, path, "x", sample_weight=np.ones(3_000))
+        effect(model, path, "x", sample_weight=np.ones(3_000), subgroups=None)
     with pytest.raises(ParameterError, match="row_key names 'id'"):
-        effect(model, sg.LargeData(path, row_key="id"), "x")
+        effect(model, sg.LargeData(path, row_key="id"), "x", subgroups=None)
     with pytest.raises(ParameterError, match="sample_size must be a whole number"):
-        effect(model, sg.LargeData(path, sample_size=0), "x")
+        effect(model, sg.LargeData(path, sample_size=0), "x", subgroups=None)
     with pytest.raises(InputError, match="No row of X has a value of 'x' on the grid"):
         effect(model, path, "x", kind="ale", grid=[90.0, 99.0])
 

@@ -28,7 +28,7 @@ def with_gaps() -> Any:
 @pytest.mark.parametrize("feature", ["temp", "season"])
 def test_partial_dependence_includes_rows_with_missing_values(feature: str) -> None:
     X = with_gaps()
-    curves = effect(model, X, feature).curves
+    curves = effect(model, X, feature, subgroups=None).curves
     assert curves["n"].unique().tolist() == [100]
     full = X[feature].dropna()
     assert set(curves["x"]) <= set(full) if feature == "season" else curves["x"].max() == full.max()
@@ -38,18 +38,18 @@ def test_partial_dependence_includes_rows_with_missing_values(feature: str) -> N
 @pytest.mark.parametrize("feature", ["temp", "season"])
 def test_ale_and_mplot_exclude_rows_with_missing_values(kind: Any, feature: str) -> None:
     X = with_gaps()
-    alone = effect(model, X.dropna(subset=[feature]), feature, kind=kind)
+    alone = effect(model, X.dropna(subset=[feature]), feature, kind=kind, subgroups=None)
     counting = Counting(model)
-    found = effect(counting, X, feature, kind=kind)
+    found = effect(counting, X, feature, kind=kind, subgroups=None)
     assert found.curves.equals(alone.curves)
     assert counting.n_rows == alone.n_rows_predicted
 
 
 def test_support_counts_missing_values() -> None:
     X = with_gaps()
-    assert effect(model, X, "temp").support["missing"].tolist() == [X["temp"].isna().sum()]
-    assert effect(model, X, "temp").support["low"].item() == X["temp"].min()
-    assert effect(model, X, "season").support["missing"].unique().tolist() == [X["season"].isna().sum()]
+    assert effect(model, X, "temp", subgroups=None).support["missing"].tolist() == [X["temp"].isna().sum()]
+    assert effect(model, X, "temp", subgroups=None).support["low"].item() == X["temp"].min()
+    assert effect(model, X, "season", subgroups=None).support["missing"].unique().tolist() == [X["season"].isna().sum()]
 
 
 def test_subgroup_without_any_value_has_no_curve() -> None:
@@ -63,5 +63,5 @@ def test_subgroup_without_any_value_has_no_curve() -> None:
 
 
 def test_missing_values_have_no_value_on_a_curve() -> None:
-    found = effect(model, with_gaps(), "temp")
+    found = effect(model, with_gaps(), "temp", subgroups=None)
     assert np.isnan(found.predict([np.nan, 1.0])).tolist() == [True, False]

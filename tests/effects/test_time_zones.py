@@ -39,7 +39,7 @@ def model(X: Any) -> Any:
 @pytest.mark.parametrize("kind", ["pdp", "ice", "ale", "mplot"])
 def test_column_with_any_time_zone_has_an_effect_in_that_zone(zone: Any, kind: Any) -> None:
     X = rows(zone)
-    found = effect(model, X, "when", kind=kind, grid_resolution=5)
+    found = effect(model, X, "when", kind=kind, grid_resolution=5, subgroups=None)
     x = found.curves["x"]
     assert str(x.dt.tz) == str(X["when"].dt.tz)
     if kind != "mplot":
@@ -59,13 +59,18 @@ def test_column_with_any_time_zone_has_subgroups(zone: Any) -> None:
 @pytest.mark.parametrize("zone", ["America/New_York", "Asia/Kolkata"])
 def test_whole_days_of_the_users_zone_have_points_at_its_midnights(zone: str) -> None:
     """400 days with the clocks put forward and back."""
-    x = effect(model, rows(zone, "D"), "when", grid_resolution=20).curves["x"]
+    x = effect(model, rows(zone, "D"), "when", grid_resolution=20, subgroups=None).curves["x"]
     assert len(x) == 20
     assert all((moment.hour, moment.minute) == (0, 0) for moment in x)
 
 
 def test_hours_of_the_users_zone_are_not_rounded_to_days() -> None:
-    assert effect(model, rows("America/New_York"), "when", grid_resolution=20).curves["x"].dt.hour.nunique() > 5
+    assert (
+        effect(model, rows("America/New_York"), "when", grid_resolution=20, subgroups=None)
+        .curves["x"]
+        .dt.hour.nunique()
+        > 5
+    )
 
 
 @pytest.mark.parametrize("container", ["polars", "pyarrow"])
@@ -74,7 +79,9 @@ def test_polars_and_pyarrow_return_the_zone(container: str, kind: Any) -> None:
     X = rows("America/New_York")
     given: Any = pa.Table.from_pandas(X, preserve_index=False)
     given = pl.from_arrow(given) if container == "polars" else given
-    theirs, mine = (effect(model, some, "when", kind=kind, grid_resolution=5).curves for some in (given, X))
+    theirs, mine = (
+        effect(model, some, "when", kind=kind, grid_resolution=5, subgroups=None).curves for some in (given, X)
+    )
     frame = nw.from_native(theirs, eager_only=True)
     assert frame["x"].dtype.time_zone == "America/New_York"
     assert frame["x"].to_list() == mine["x"].tolist()
@@ -83,7 +90,7 @@ def test_polars_and_pyarrow_return_the_zone(container: str, kind: Any) -> None:
 
 def test_curve_is_evaluated_at_times_of_any_zone() -> None:
     X = rows("America/New_York")
-    found = effect(model, X, "when")
+    found = effect(model, X, "when", subgroups=None)
     elsewhere = X["when"].dt.tz_convert("Asia/Tokyo")
     assert found.predict(elsewhere).tolist() == found.predict(X).tolist()
 
@@ -91,11 +98,11 @@ def test_curve_is_evaluated_at_times_of_any_zone() -> None:
 def test_missing_times_and_times_without_zone_are_unchanged() -> None:
     X = rows("America/New_York")
     X.loc[:9, "when"] = pd.NaT
-    assert effect(lambda X: X["z"], X, "when").support["missing"].tolist() == [10]
+    assert effect(lambda X: X["z"], X, "when", subgroups=None).support["missing"].tolist() == [10]
     plain = rows(None)
-    assert effect(lambda X: X["z"], plain, "when").curves["x"].dt.tz is None
+    assert effect(lambda X: X["z"], plain, "when", subgroups=None).curves["x"].dt.tz is None
 
 
 def test_grid_of_times_is_respected() -> None:
     grid = [datetime(2020, 1, 3, 12, tzinfo=ZoneInfo("America/New_York")), datetime(2020, 1, 4, tzinfo=ZoneInfo("UTC"))]
-    assert effect(model, rows("America/New_York"), "when", grid=grid).curves["x"].tolist() == grid
+    assert effect(model, rows("America/New_York"), "when", grid=grid, subgroups=None).curves["x"].tolist() == grid

@@ -38,17 +38,22 @@ def test_integer_weights_equal_duplicated_rows(feature: str, kind: Any, subgroup
 
 
 def test_quantiles_are_weighted() -> None:
-    weighted = effect(model, X, "temp", grid="quantiles", sample_weight=FrequencyWeights(WEIGHTS), grid_resolution=6)
-    close(weighted.curves, effect(model, REPEATED, "temp", grid="quantiles", grid_resolution=6).curves)
+    weighted = effect(
+        model, X, "temp", grid="quantiles", sample_weight=FrequencyWeights(WEIGHTS), grid_resolution=6, subgroups=None
+    )
+    close(weighted.curves, effect(model, REPEATED, "temp", grid="quantiles", grid_resolution=6, subgroups=None).curves)
 
 
 def test_weights_of_one_change_nothing() -> None:
-    close(effect(model, X, "temp", sample_weight=np.ones(150)).curves, effect(model, X, "temp").curves)
+    close(
+        effect(model, X, "temp", sample_weight=np.ones(150), subgroups=None).curves,
+        effect(model, X, "temp", subgroups=None).curves,
+    )
 
 
 def test_rows_of_weight_zero_are_not_predicted() -> None:
     counting = Counting()
-    effect(counting, X, "temp", sample_weight=WEIGHTS, grid_resolution=4)
+    effect(counting, X, "temp", sample_weight=WEIGHTS, grid_resolution=4, subgroups=None)
     assert counting.n_rows == 4 * (WEIGHTS > 0).sum()
 
 

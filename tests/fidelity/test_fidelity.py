@@ -81,16 +81,32 @@ def test_feature_that_a_sampler_cannot_resample_has_a_note_and_nan(found: sg.Fid
     assert list(found.notes) == [("label", "knockoffs")]
 
 
-def test_overall_averages_features_that_all_samplers_can_resample(found: sg.Fidelity) -> None:
+def test_overall_averages_the_features_that_each_sampler_can_resample(found: sg.Fidelity) -> None:
     table = found.overall.set_index("sampler")
-    assert set(table["n_features"]) == {3}
+    assert table["n_features"].to_dict() == {"unchanged": 4, "subgroups": 4, "knockoffs": 3, "marginal": 4}
     assert table.loc["knockoffs", "failed"] == 1
     assert table.loc["marginal", "failed"] == 0
-    whole = found.table[found.table["feature"] != "label"].groupby("sampler")["estimate"].mean()
+    whole = found.table.groupby("sampler")["estimate"].mean()
     for name in table.index:
         assert table.loc[name, "estimate"] == pytest.approx(whole[name])
-    assert table["estimate"].is_monotonic_decreasing
-    assert table["mean_rank"].sum() == pytest.approx(1 + 2 + 3 + 4)
+    assert table["position"].is_monotonic_decreasing
+
+
+def test_training_rows_beyond_the_bound_are_sampled() -> None:
+    fitted_on = []
+
+    class Recorder(sg.samplers.Marginal):
+        name = "recorder"
+        learns = True
+
+        def fit(self, X: Any, features: Any = None) -> Any:
+            fitted_on.append(len(X))
+            return super().fit(X, features)
+
+    options: dict[str, Any] = {"features": "u", "classifier": False, "n_repeats": 1, "random_state": 1}
+    result = sg.fidelity(TRAIN, TEST, samplers=[Recorder(fixed_points=True)], max_rows=60, **options)
+    assert fitted_on[-1] == 60
+    assert (result.n, result.n_reference) == (30, 30)
 
 
 def test_estimates_are_minus_the_log_of_squared_mmd(found: sg.Fidelity) -> None:

@@ -78,14 +78,15 @@ def test_overall_position_is_that_of_the_means() -> None:
     assert overall["unchanged"] == 1.0
 
 
-def test_overall_has_no_means_without_a_common_feature() -> None:
+def test_samplers_without_a_common_feature_are_compared_by_their_own() -> None:
+    """The user saw: position 0 of a sampler that was realistic for all features but the one that all could resample."""
     samplers = ("unchanged", "one", "two", "marginal")
     result = made([[[6.0], [np.nan], [5.0], [2.0]], [[6.0], [5.0], [np.nan], [2.0]]], samplers)
-    table = result.overall
-    assert table["estimate"].isna().all()
-    assert table["mean_rank"].isna().all()
-    assert (table["n_features"] == 0).all()
-    assert sorted(table["failed"]) == [0, 0, 1, 1]
+    table = result.overall.set_index("sampler")
+    assert table["estimate"].to_dict() == {"unchanged": 6.0, "one": 5.0, "two": 5.0, "marginal": 2.0}
+    assert table["position"].to_dict() == {"unchanged": 1.0, "one": 0.75, "two": 0.75, "marginal": 0.0}
+    assert table["mean_rank"].to_dict() == {"unchanged": 1.0, "one": 2.0, "two": 2.0, "marginal": 3.0}
+    assert table["n_features"].to_dict() == {"unchanged": 2, "one": 1, "two": 1, "marginal": 2}
 
 
 def test_mean_auc_is_over_features_and_repeats() -> None:

@@ -294,6 +294,7 @@ def _mixed_by_sampler(sampler: str, trained: bool, features: Any = None) -> Any:
         features=features,
         n_repeats=4,
         random_state=3,
+        loss="squared_error",
     )
     return importance_numbers(found)
 
@@ -316,7 +317,9 @@ for _name, _features in {
 def _numeric_by_sampler(sampler: Any, trained: bool, model: Any = None, **options: Any) -> Any:
     (X, y), (train, _) = numeric(200, 2), numeric(300, 1)
     options = {"n_repeats": 4, "random_state": 5, **options}
-    found = sg.importance(model or numeric_model, X, y, sampler=sampler, train=train if trained else None, **options)
+    found = sg.importance(
+        model or numeric_model, X, y, sampler=sampler, train=train if trained else None, loss="squared_error", **options
+    )
     return importance_numbers(found)
 
 
@@ -347,7 +350,9 @@ def sampler_objects() -> Any:
     trained: dict[str, Any] = {"donors_train": {"train": train}, "forest_target": {"train": train}}
     return {
         name: importance_numbers(
-            sg.importance(numeric_model, X, y, sampler=sampler, **options, **trained.get(name, {}))
+            sg.importance(
+                numeric_model, X, y, sampler=sampler, loss="squared_error", **options, **trained.get(name, {})
+            )
         )
         for name, sampler in samplers.items()
     }
@@ -398,9 +403,9 @@ def bike_subgroups() -> Any:
     train, test = bike()
     groups = sg.find_subgroups(train.X, max_depth=3)
     options: dict[str, Any] = {"features": ["temp", "season", "hum"], "n_repeats": 4, "random_state": 1}
-    deep = sg.importance(bike_model, test.X, test.y, sampler=groups, **options)
-    flat = sg.importance(bike_model, test.X, test.y, sampler=groups.at_depth(1), **options)
-    marginal = sg.importance(bike_model, test.X, test.y, sampler="marginal", **options)
+    deep = sg.importance(bike_model, test.X, test.y, sampler=groups, loss="squared_error", **options)
+    flat = sg.importance(bike_model, test.X, test.y, sampler=groups.at_depth(1), loss="squared_error", **options)
+    marginal = sg.importance(bike_model, test.X, test.y, sampler="marginal", loss="squared_error", **options)
     return {
         "deep": importance_numbers(deep),
         "flat": importance_numbers(flat),
@@ -416,7 +421,14 @@ def bike_calibrated() -> Any:
     """Rows of the test weighted so that they look like training rows."""
     train, test = bike()
     imp = sg.importance(
-        bike_model, test.X, test.y, train=train.X, features=["temp", "hum"], n_repeats=5, random_state=1
+        bike_model,
+        test.X,
+        test.y,
+        train=train.X,
+        features=["temp", "hum"],
+        n_repeats=5,
+        random_state=1,
+        loss="squared_error",
     ).calibrated(train.X)
     return {
         **importance_numbers(imp),
@@ -431,7 +443,7 @@ def calibrated_linear_scenario() -> Any:
     linear = sg.simulate.scenario("linear")
     train, test = linear.sample(1000, random_state=1), linear.sample(250, random_state=2)
     options: dict[str, Any] = {"train": train.X, "features": ["x1"], "n_repeats": 5, "random_state": 1}
-    imp = sg.importance(linear.model, test.X, test.y, **options).calibrated(train.X)
+    imp = sg.importance(linear.model, test.X, test.y, loss="squared_error", **options).calibrated(train.X)
     tables = {"overall": imp.overall, "calibration": imp.calibration, "row_weights": imp.row_weights}
     return {"on_request": {name: columns_of(table) for name, table in tables.items()}}
 
@@ -453,6 +465,7 @@ def given_columns() -> Any:
                 given=given,
                 n_repeats=3,
                 random_state=1,
+                loss="squared_error",
             )
             found[f"{name}_{sampler}"] = importance_numbers(imp, repeats=False)
     return found
@@ -473,6 +486,7 @@ def groups_of_features() -> Any:
             features=[("temp", "hum"), "wind", ("season", "weather")],
             n_repeats=3,
             random_state=1,
+            loss="squared_error",
         )
         found[sampler] = importance_numbers(imp)
     return found
@@ -481,7 +495,14 @@ def groups_of_features() -> Any:
 def _in_container(convert: Callable[[pd.DataFrame], Any], sampler: str) -> Any:
     (X, y), (train, _) = mixed(150, 2), mixed(250, 1)
     found = sg.importance(
-        mixed_model, convert(X), y, sampler=sampler, train=convert(train), n_repeats=2, random_state=4
+        mixed_model,
+        convert(X),
+        y,
+        sampler=sampler,
+        train=convert(train),
+        n_repeats=2,
+        random_state=4,
+        loss="squared_error",
     )
     return importance_numbers(found)
 
@@ -497,9 +518,11 @@ def container_numpy() -> Any:
     options: dict[str, Any] = {"n_repeats": 3, "random_state": 4}
     labelled = X.set_axis([f"row {at}" for at in range(len(X))])
     return {
-        "trained": importance_numbers(sg.importance(numeric_model, X.to_numpy(), y, train=train.to_numpy(), **options)),
-        "alone": importance_numbers(sg.importance(numeric_model, X.to_numpy(), y, **options)),
-        "labels": plain(sg.importance(numeric_model, labelled, y, **options).per_row.index[:5]),
+        "trained": importance_numbers(
+            sg.importance(numeric_model, X.to_numpy(), y, train=train.to_numpy(), loss="squared_error", **options)
+        ),
+        "alone": importance_numbers(sg.importance(numeric_model, X.to_numpy(), y, loss="squared_error", **options)),
+        "labels": plain(sg.importance(numeric_model, labelled, y, loss="squared_error", **options).per_row.index[:5]),
     }
 
 
@@ -519,6 +542,7 @@ def missing_values_in_numbers() -> Any:
             train=train,
             n_repeats=2,
             random_state=4,
+            loss="squared_error",
         )
         found[sampler] = importance_numbers(imp, repeats=False)
     return found
@@ -596,6 +620,7 @@ def weighted_rows() -> Any:
             sample_weight=sg.FrequencyWeights(weights),
             n_repeats=3,
             random_state=1,
+            loss="squared_error",
         )
         found[sampler] = {**importance_numbers(imp), "test": columns_of(imp.independence_test(test.X))}
     return found
@@ -620,7 +645,9 @@ def noise_of_the_partition() -> Any:
     }
     found = {}
     for sampler in ("subgroups", "auto"):
-        imp = sg.importance(numeric_model, X, y, sampler=sampler, **options).with_sampler_variance(8)
+        imp = sg.importance(
+            numeric_model, X, y, sampler=sampler, loss="squared_error", **options
+        ).with_sampler_variance(8)
         every = imp.with_noise("test rows", "Monte Carlo", "sampler")
         found[sampler] = {
             "noise": columns_of(imp.variance_components),
@@ -647,7 +674,9 @@ def one_job_small_batches() -> Any:
 def saved_and_loaded() -> Any:
     """A result that went through a file."""
     (X, y), (train, _) = numeric(150, 2), numeric(300, 1)
-    imp = sg.importance(numeric_model, X, y, train=train, features=["x1"], n_repeats=3, random_state=5)
+    imp = sg.importance(
+        numeric_model, X, y, train=train, features=["x1"], n_repeats=3, random_state=5, loss="squared_error"
+    )
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "importance.json"
         imp.save(path)
@@ -661,7 +690,9 @@ def saved_and_loaded() -> Any:
 def left_out_columns() -> Any:
     """Importance by refitting without a feature."""
     (X, y), (train, target) = numeric(200, 2), numeric(300, 1)
-    plainly = sg.loco(linear_fit(), X, y, train=(train, target), features=["x0", "x1", ("x2", "x3")])
+    plainly = sg.loco(
+        linear_fit(), X, y, train=(train, target), features=["x0", "x1", ("x2", "x3")], loss="squared_error"
+    )
     own = sg.loco(
         linear_fit(),
         X,
@@ -684,7 +715,15 @@ def over_refits() -> Any:
     found = {}
     for sampler in ("subgroups", "auto"):
         result = sg.importance_over_refits(
-            LinearRegression(), X, y, sampler=sampler, n_refits=4, features=["x0", "x1"], n_repeats=2, random_state=1
+            LinearRegression(),
+            X,
+            y,
+            sampler=sampler,
+            n_refits=4,
+            features=["x0", "x1"],
+            n_repeats=2,
+            random_state=1,
+            loss="squared_error",
         )
         found[sampler] = {
             "overall": columns_of(result.overall),
@@ -706,7 +745,7 @@ def relative() -> Any:
         result = imp.relative("temp", order=["hum", "season", "yr"])
         found[sampler] = {"added": list(result.added), "table": columns_of(result.table)}
     options = {"sampler": "subgroups", "train": numeric(300, 1)[0], "n_repeats": 2, "random_state": 1}
-    free = sg.importance(numeric_model, *numeric(200, 2), features=["x1"], **options).relative()
+    free = sg.importance(numeric_model, *numeric(200, 2), features=["x1"], loss="squared_error", **options).relative()
     return {**found, "order_found": {"added": list(free.added), "table": columns_of(free.table)}}
 
 
@@ -720,6 +759,7 @@ def by_depth() -> Any:
         max_depth=3,
         model=bike_model,
         test=(test.X, test.y),
+        loss="squared_error",
         n_repeats=2,
         random_state=1,
     )
@@ -743,7 +783,7 @@ def _bike_effect(feature: Any, ice: bool = False, **options: Any) -> Any:
     train, test = bike()
     if options.pop("by", False):
         options["subgroups"] = sg.find_subgroups(train.X, features=[feature], max_depth=2)
-    found = sg.effect(bike_model, test.X, feature, **{"grid_resolution": 6, **options})
+    found = sg.effect(bike_model, test.X, feature, **{"grid_resolution": 6, "subgroups": None, **options})
     return effect_numbers(found, ice=ice)
 
 
@@ -770,7 +810,13 @@ def effect_of_all_kinds_of_columns() -> Any:
     for feature in X.columns:
         for kind in ("pdp", "ale"):
             curve = sg.effect(
-                mixed_model, X, feature, kind=kind, grid_resolution=4, sample_weight=sg.FrequencyWeights(weights)
+                mixed_model,
+                X,
+                feature,
+                kind=kind,
+                grid_resolution=4,
+                sample_weight=sg.FrequencyWeights(weights),
+                subgroups=None,
             )
             found[f"{kind}_{feature}"] = effect_numbers(curve)
     return found
@@ -782,11 +828,13 @@ def effect_centred_and_read() -> Any:
     train, test = bike()
     groups = sg.find_subgroups(train.X, features=["temp"])
     parts = sg.effect(bike_model, test.X, "temp", subgroups=groups, grid_resolution=5)
-    ice = sg.effect(bike_by_year, test.X, "temp", kind="ice", grid_resolution=3)
+    ice = sg.effect(bike_by_year, test.X, "temp", kind="ice", grid_resolution=3, subgroups=None)
     return {
         "in_subgroups": plain(parts.predict(test.X.head(30))),
         "at_level": columns_of(parts.table(0.8)),
-        "at_values": plain(sg.effect(bike_model, test.X, "temp", grid_resolution=5).predict([0.0, 20.0, 50.0])),
+        "at_values": plain(
+            sg.effect(bike_model, test.X, "temp", grid_resolution=5, subgroups=None).predict([0.0, 20.0, 50.0])
+        ),
         "centred": effect_numbers(ice.centred(), ice=True),
     }
 
@@ -817,8 +865,8 @@ def effect_of_classes() -> Any:
     X, _ = numeric(200, 2)
     model, _ = classifier_fit(3)
     return {
-        "all": effect_numbers(sg.effect(model, X, "x0", grid_resolution=4)),
-        "one": effect_numbers(sg.effect(model, X, "x0", grid_resolution=4, output="top")),
+        "all": effect_numbers(sg.effect(model, X, "x0", grid_resolution=4, subgroups=None)),
+        "one": effect_numbers(sg.effect(model, X, "x0", grid_resolution=4, output="top", subgroups=None)),
         "decision": effect_numbers(
             sg.effect(model, X, "x0", kind="ale", grid_resolution=4, response_method="decision_function")
         ),
@@ -830,9 +878,11 @@ def effect_in_containers() -> Any:
     """Curves of tables of polars and pyarrow, and of arrays."""
     X, _ = mixed(150, 2)
     return {
-        "polars": effect_numbers(sg.effect(mixed_model, pl.from_pandas(X), "b", grid_resolution=4)),
+        "polars": effect_numbers(sg.effect(mixed_model, pl.from_pandas(X), "b", grid_resolution=4, subgroups=None)),
         "pyarrow": effect_numbers(sg.effect(mixed_model, pa.Table.from_pandas(X), "colour", kind="ale")),
-        "numpy": effect_numbers(sg.effect(numeric_model, numeric(150, 2)[0].to_numpy(), "x2", grid_resolution=4)),
+        "numpy": effect_numbers(
+            sg.effect(numeric_model, numeric(150, 2)[0].to_numpy(), "x2", grid_resolution=4, subgroups=None)
+        ),
     }
 
 
@@ -968,7 +1018,7 @@ def fidelity_of_curves() -> Any:
     train, test = bike()
     groups = sg.find_subgroups(train.X, features=["temp", "season"])
     effects = {
-        "pdp": [sg.effect(bike_model, test.X, name, grid_resolution=5) for name in ("temp", "season")],
+        "pdp": [sg.effect(bike_model, test.X, name, grid_resolution=5, subgroups=None) for name in ("temp", "season")],
         "ale": [sg.effect(bike_model, test.X, name, kind="ale", grid_resolution=5) for name in ("temp", "season")],
         "in_subgroups": [sg.effect(bike_model, test.X, name, subgroups=groups, grid_resolution=5) for name in groups],
     }
@@ -1048,12 +1098,14 @@ def parquet_in_chunks() -> Any:
         options: dict[str, Any] = {"sample_weight": sg.FrequencyWeights("weight")}
         choice: dict[str, Any] = {"features": ["a", "colour", "size"], "n_repeats": 2, "random_state": 1, **options}
         found = {
-            sampler: importance_numbers(sg.importance(model, rows, "y", sampler=sampler, **choice), rows=False)
+            sampler: importance_numbers(
+                sg.importance(model, rows, "y", sampler=sampler, loss="squared_error", **choice), rows=False
+            )
             for sampler in ("auto", "subgroups")
         }
         for kind in ("pdp", "ale", "mplot"):
             for feature in ("a", "colour"):
-                effect = sg.effect(model, rows, feature, kind=kind, grid_resolution=4, **options)
+                effect = sg.effect(model, rows, feature, kind=kind, subgroups=None, grid_resolution=4, **options)
                 found[f"{kind}_{feature}"] = {**effect_numbers(effect), "sampled": plain(effect.sampled)}
         groups = sg.find_subgroups(mixed(300, 1)[0], features=["a"])
         found["in_subgroups"] = effect_numbers(
@@ -1073,7 +1125,14 @@ def simulated_scenarios() -> Any:
         scenario = sg.simulate.scenario(name)
         data = scenario.sample(120, random_state=1)
         imp = sg.importance(
-            scenario.model, data.X, data.y, sampler=scenario.sampler, features=["x1"], n_repeats=3, random_state=1
+            scenario.model,
+            data.X,
+            data.y,
+            sampler=scenario.sampler,
+            features=["x1"],
+            n_repeats=3,
+            random_state=1,
+            loss="squared_error",
         )
         found[name] = {
             "known": scenario.importance,
@@ -1125,9 +1184,9 @@ def model_on_device() -> Any:
     groups = sg.find_subgroups(train)
     options: dict[str, Any] = {"sampler": groups, "n_repeats": 3, "random_state": 1}
     return {
-        "on_device": importance_numbers(sg.importance(net, X, y, **options), rows=False),
-        "by_row": importance_numbers(sg.importance(sg.DeviceModel(net).predict, X, y, **options)),
-        "effect": effect_numbers(sg.effect(sg.DeviceModel(net), X, "x0", grid_resolution=4)),
+        "on_device": importance_numbers(sg.importance(net, X, y, loss="squared_error", **options), rows=False),
+        "by_row": importance_numbers(sg.importance(sg.DeviceModel(net).predict, X, y, loss="squared_error", **options)),
+        "effect": effect_numbers(sg.effect(sg.DeviceModel(net), X, "x0", grid_resolution=4, subgroups=None)),
     }
 
 

@@ -106,7 +106,10 @@ def test_jobs_batches_and_order_change_no_digit(options: dict[str, Any]) -> None
 
 def test_weights_and_cross_fitting_go_on_where_they_ended() -> None:
     weights = np.arange(N) % 3 + 1
-    for options in ({"sample_weight": weights}, {"sampler": sg.samplers.SubgroupSampler(min_samples_leaf=15)}):
+    for options in (
+        {"sample_weight": weights, "loss": "squared_error"},
+        {"sampler": sg.samplers.SubgroupSampler(min_samples_leaf=15)},
+    ):
         found = run(n_repeats=adaptive(0.3), features=["b"], **options)
         used = found.settings["repeats_used"]["b"]
         assert used > 4

@@ -75,7 +75,9 @@ def test_y_with_infinite_values() -> None:
 
 @pytest.mark.parametrize("y", [LABEL, LABEL.astype(object), pd.Series(LABEL)], ids=["strings", "objects", "Series"])
 def test_labels_with_a_loss_of_numbers(y: Any) -> None:
-    rejected(InputError, r"squared_error needs numbers, but y holds .* loss='log_loss'", model, X, y)
+    rejected(
+        InputError, r"squared_error needs numbers, but y holds .* loss='log_loss'", model, X, y, loss="squared_error"
+    )
 
 
 def test_labels_predicted_with_a_loss_of_numbers() -> None:
@@ -216,7 +218,11 @@ def test_loss_of_one_number_that_is_said_to_be_per_row() -> None:
 
 
 def test_unknown_sampler() -> None:
-    rejected(ParameterError, r"sampler='permutation' is not a sampler. Known names: .*marginal", sampler="permutation")
+    rejected(
+        ParameterError,
+        r"sampler='permutation' is not a sampler. Permutation importance is sampler='marginal'. Known names: ",
+        sampler="permutation",
+    )
     rejected(ParameterError, r"class Marginal, not an object|Marginal\(\)", sampler=sg.samplers.Marginal)
 
 

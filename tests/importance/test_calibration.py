@@ -19,7 +19,13 @@ from subgrove.exceptions import InputError, ParameterError, SubgroveWarning
 
 LINEAR = sg.simulate.scenario("linear")
 TRAIN, TEST = LINEAR.sample(600, random_state=1), LINEAR.sample(200, random_state=2)
-OPTIONS: dict[str, Any] = {"features": ["x1"], "n_repeats": 5, "random_state": 3, "check_fidelity": False}
+OPTIONS: dict[str, Any] = {
+    "features": ["x1"],
+    "loss": "squared_error",
+    "n_repeats": 5,
+    "random_state": 3,
+    "check_fidelity": False,
+}
 
 
 def plain(**options: Any) -> sg.ImportanceResult:

@@ -73,7 +73,10 @@ def model(X: Any) -> Any:
 
 def run(table: Any = X, y: Any = Y, predict_with: Any = model, **options: Any) -> sg.ImportanceResult:
     return sg.importance(
-        predict_with, table, y, **{"n_repeats": 3, "random_state": 0, "sampler": "marginal", **options}
+        predict_with,
+        table,
+        y,
+        **{"n_repeats": 3, "random_state": 0, "sampler": "marginal", "loss": "squared_error", **options},
     )
 
 

@@ -62,7 +62,7 @@ SAMPLERS: dict[str, dict[str, Any]] = {
     "marginal": {"sampler": "marginal"},
     "from training rows": {
         "sampler": sg.samplers.SubgroupSampler(max_depth=1, donors="train"),
-        "train": ZEROS.iloc[: N // 2] * 1.0,
+        "train": (ZEROS.iloc[: N // 2] * 1.0).assign(b=ZEROS["b"] + 0.125),
     },
     "subgroups": {"sampler": "subgroups"},
     "small batches": {"sampler": "marginal", "memory": 1e-9},

@@ -27,7 +27,12 @@ def model(X: Any) -> Floats:
 
 
 def run(counting: Any = model, y: Any = Y, **options: Any) -> sg.ImportanceResult:
-    return sg.importance(counting, X, y, **{"sampler": "marginal", "n_repeats": 10, "random_state": 1, **options})
+    return sg.importance(
+        counting,
+        X,
+        y,
+        **{"sampler": "marginal", "n_repeats": 10, "random_state": 1, "loss": "squared_error", **options},
+    )
 
 
 RESULT = run()

@@ -68,6 +68,7 @@ def by_hand(call_model: Any, loss: Any, X: Any, y: Any, feature: str, n_repeats:
 
 def check(model: Any, X: Any, y: Any, features: list[str], call_model: Any, own_loss: Any, **options: Any) -> None:
     """Importances are those computed by hand."""
+    options = {"loss": "squared_error", **options} if own_loss is squared else options
     result = importance(model, X, y, sampler=Rolled(), n_repeats=3, random_state=0, features=features, **options)
     for line in result.overall.itertuples():
         assert line.estimate == pytest.approx(by_hand(call_model, own_loss, X, y, line.feature), rel=1e-9, abs=1e-12)
@@ -223,7 +224,7 @@ def test_several_outputs_of_a_regression_count_by_their_mean() -> None:
     def loss(y: Any, prediction: Any) -> Floats:
         return np.asarray(((y - prediction) ** 2).mean(axis=1))
 
-    check(model, array, both, ["x0", "x1", "x2"], model.predict, loss)
+    check(model, array, both, ["x0", "x1", "x2"], model.predict, loss, loss="squared_error")
     outputs = [
         importance(lambda X, k=k: model.predict(X)[:, k], array, both[:, k], sampler="marginal", random_state=0).overall
         for k in range(2)
@@ -267,10 +268,11 @@ def test_function_that_gives_probabilities_of_several_outputs_is_a_classifier_to
 def test_loss_that_is_not_named_suits_the_model() -> None:
     array = X[["size", "noise"]].to_numpy()
     cases = [
-        (RandomForestRegressor(3, random_state=0).fit(array, Y), Y, "squared_error"),
+        (RandomForestRegressor(3, random_state=0).fit(array, Y), Y, "absolute_error"),
         (LogisticRegression().fit(array, LABEL), LABEL, "log_loss"),
         (RidgeClassifier().fit(array, LABEL), LABEL, "zero_one"),
-        (lambda X: X[:, 0], Y, "squared_error"),
+        (lambda X: X[:, 0], Y, "absolute_error"),
+        (lambda X: np.full((len(X), len(set(LABEL))), 1 / len(set(LABEL))), LABEL, "log_loss"),
     ]
     for model, y, loss in cases:
         assert importance(model, array, y, sampler="marginal", n_repeats=2, random_state=0).losses == (loss,)

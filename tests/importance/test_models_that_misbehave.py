@@ -80,7 +80,9 @@ def test_prediction_that_is_not_finite_in_an_exact_expectation_is_reported() -> 
         return np.where(X[:, 2] != ARRAY[X[:, -1].astype(int), 2], np.nan, X[:, 0])
 
     with pytest.raises(ModelError, match="feature 'x2', exact expectation"):
-        importance(model, ARRAY, Y, sampler="marginal", features=["x2"], n_repeats=10, random_state=0)
+        importance(
+            model, ARRAY, Y, sampler="marginal", features=["x2"], n_repeats=10, random_state=0, loss="squared_error"
+        )
 
 
 def test_row_of_a_bad_prediction_is_weighted_from_the_first_row_also_in_batches() -> None:
@@ -92,7 +94,7 @@ def test_row_of_a_bad_prediction_is_weighted_from_the_first_row_also_in_batches(
         return np.where(X[:, 0] == 1.0, np.nan, 0.0)
 
     with config_context(working_memory=1e-9), pytest.raises(ModelError, match="original row 2200"):
-        importance(model, array, np.zeros(3000), sampler="marginal")
+        importance(model, array, np.zeros(3000), sampler="marginal", loss="squared_error")
 
 
 def test_model_that_fails_on_the_rows_unchanged_says_so() -> None:

@@ -16,6 +16,8 @@ from sklearn import config_context
 import subgrove as sg
 from subgrove.exceptions import ColumnError, ParameterError, SamplerError
 
+# These samplers do not learn from rows, so training rows are the test rows.
+pytestmark = pytest.mark.filterwarnings("ignore::subgrove.exceptions.SameRowsWarning")
 Floats = npt.NDArray[np.float64]
 N = 40
 RNG = np.random.default_rng(0)

@@ -84,6 +84,7 @@ def test_fixed_points_count_with_weights_too() -> None:
             y,
             sampler=sg.samplers.Marginal(fixed_points=fixed),
             sample_weight=sg.FrequencyWeights([2, 2]),
+            loss="squared_error",
             n_repeats=2000,
             random_state=1,
         ).overall["estimate"][0]

@@ -183,7 +183,7 @@ def test_intervals_of_relative_weights_cover(kind: str) -> None:
         rows, y, weights = draw(kind, 300, np.random.default_rng([seed, KINDS.index(kind)]))
         imp = sg.importance(
             linear, rows, y, sampler="marginal", features=[0], sample_weight=weights, random_state=seed,
-            check_fidelity=False,
+            check_fidelity=False, loss="squared_error",
         )  # fmt: skip
         line = imp.overall.iloc[0]
         covered.append(line["conf_low"] <= 2 <= line["conf_high"])

@@ -224,8 +224,8 @@ def test_what_needs_each_prediction_goes_the_ordinary_way(more: dict[str, Any]) 
 
 
 def test_a_module_has_effects() -> None:
-    curve = sg.effect(NET, X, "a", grid_resolution=4)
-    ordinary = sg.effect(ON_DEVICE.predict, X, "a", grid_resolution=4)
+    curve = sg.effect(NET, X, "a", grid_resolution=4, subgroups=None)
+    ordinary = sg.effect(ON_DEVICE.predict, X, "a", grid_resolution=4, subgroups=None)
     pd.testing.assert_frame_equal(curve.curves, ordinary.curves)
 
 

@@ -326,4 +326,4 @@ def test_something_else_than_axes_is_rejected_by_name() -> None:
 
 def test_axis_of_moments_with_a_time_zone_says_that_it_shows_utc() -> None:
     X = table().assign(when=lambda X: X["when"].dt.tz_localize("America/New_York"))
-    assert effect(sg.effect(model, X, "when", grid_resolution=4)).get_xlabel() == "when (UTC)"
+    assert effect(sg.effect(model, X, "when", grid_resolution=4, subgroups=None)).get_xlabel() == "when (UTC)"

@@ -60,7 +60,7 @@ def test_many_levels_are_a_heat_map() -> None:
 
 
 def test_two_features_with_few_levels_have_their_values_in_the_cells() -> None:
-    found = sg.effect(model, few_levels(), ["season", "rain"])
+    found = sg.effect(model, few_levels(), ["season", "rain"], subgroups=None)
     shown = words(effect(found))
     assert {f"{value:.0f}" for value in found.curves["estimate"]} <= set(shown)
 

@@ -80,7 +80,7 @@ def test_conditioning_without_room_is_written_as_a_number() -> None:
 
 def test_the_axis_says_which_loss_grows_and_the_note_which_noise_is_covered() -> None:
     ax = importance(CONDITIONAL)
-    assert ax.get_xlabel() == "increase of absolute error"
+    assert ax.get_xlabel() == "conditional importance (increase of absolute error)"
     assert "95 % intervals, covering test rows + Monte Carlo" in words(ax)
     assert "90 % intervals, covering test rows + Monte Carlo" in words(importance(CONDITIONAL.with_level(0.9)))
 
@@ -90,7 +90,7 @@ def test_of_several_losses_the_first_is_drawn_unless_another_is_named() -> None:
     assert estimates(importance(result)) == [[2.0]]
     ax = importance(result, loss="squared_error")
     assert estimates(ax) == [[4.0]]
-    assert ax.get_xlabel() == "increase of squared error"
+    assert ax.get_xlabel() == "conditional importance (increase of squared error)"
 
 
 def test_a_score_has_no_interval_and_the_note_says_so() -> None:
@@ -100,7 +100,7 @@ def test_a_score_has_no_interval_and_the_note_says_so() -> None:
         for score in with_rows(result.scores, "the test")
     )
     ax = importance(replace(result, scores=scores))
-    assert ax.get_xlabel() == "worsening of auc"
+    assert ax.get_xlabel() == "conditional importance (worsening of auc)"
     assert "no intervals: auc is a score of all rows together" in words(ax)
 
 

@@ -283,7 +283,7 @@ def test_training_rows_as_test_rows_are_reported() -> None:
     train, _ = some(PAIR)
     summary = sg.report(lambda X: 2 * X["a"], train, train, **SMALL).summary
     assert "the same rows" in summary.data.sentences[0]
-    assert any("fitted on the same rows" in warning for warning in summary.warnings)
+    assert any("have the same rows" in warning for warning in summary.warnings)
 
 
 @pytest.mark.parametrize("sampler", ["subgroups", "imputation", "knockoffs"])

@@ -40,7 +40,7 @@ def importance_of(encoding: str) -> Any:
         return numbers.astype(float) + X["a"]
 
     train, test = (table.assign(x=code(table["x"])) for table in (TRAIN, TEST))
-    return sg.importance(model, test, Y, train=train, features=["x"], random_state=1)
+    return sg.importance(model, test, Y, train=train, features=["x"], random_state=1, loss="squared_error")
 
 
 @pytest.mark.parametrize("encoding", [name for name in ENCODINGS if name != "0/1"])
@@ -67,7 +67,9 @@ def test_missing_training_values_do_not_take_the_candidates_away(n_missing: int)
     y = test["x"] + rng.normal(size=500)
 
     def estimate(train: pd.DataFrame) -> Any:
-        imp = sg.importance(lambda X: X["x"].fillna(0.0), test, y, train=train, features=["x"], random_state=1)
+        imp = sg.importance(
+            lambda X: X["x"].fillna(0.0), test, y, train=train, features=["x"], random_state=1, loss="squared_error"
+        )
         return imp.overall.iloc[0]
 
     complete = estimate(train)

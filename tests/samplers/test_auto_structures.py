@@ -31,7 +31,14 @@ def test_the_importance_is_near_the_truth(name: str) -> None:
         train = structure.sample(1000, random_state=seed)
         test = structure.sample(500, random_state=100 + seed)
         imp = sg.importance(
-            structure.model, test.X, test.y, train=train.X, features=["x1"], n_repeats=10, random_state=seed
+            structure.model,
+            test.X,
+            test.y,
+            train=train.X,
+            features=["x1"],
+            n_repeats=10,
+            random_state=seed,
+            loss="squared_error",
         )
         estimates.append(imp.overall["estimate"].iloc[0])
         errors.append(imp.overall["std_error"].iloc[0])
@@ -44,7 +51,9 @@ def test_the_importance_is_near_the_truth(name: str) -> None:
 def test_exact_relations_are_found_exactly(name: str) -> None:
     structure = sg.simulate.structure(name)
     train, test = structure.sample(1000, random_state=1), structure.sample(300, random_state=2)
-    imp = sg.importance(structure.model, test.X, test.y, train=train.X, features=["x1"], random_state=1)
+    imp = sg.importance(
+        structure.model, test.X, test.y, train=train.X, features=["x1"], random_state=1, loss="squared_error"
+    )
     spread = float(train.X["x1"].var())
     assert abs(imp.overall["estimate"].iloc[0]) < 1e-5 * spread
 
@@ -54,7 +63,14 @@ def test_the_true_sampler_gives_the_true_importance(name: str) -> None:
     structure = sg.simulate.structure(name, model="saturating")
     test = structure.sample(4000, random_state=1)
     imp = sg.importance(
-        structure.model, test.X, test.y, sampler=structure.sampler, features=["x1"], n_repeats=4, random_state=1
+        structure.model,
+        test.X,
+        test.y,
+        sampler=structure.sampler,
+        features=["x1"],
+        n_repeats=4,
+        random_state=1,
+        loss="squared_error",
     )
     found = imp.overall.iloc[0]
     # Four and a half standard errors: 37 structures.

@@ -41,7 +41,9 @@ def test_new_sampler_is_one_file_and_one_import(new_file: str) -> None:
     with pytest.raises(sg.exceptions.ParameterError, match="'reversal' is not a sampler"):
         sg.importance(model, X, Y, sampler="reversal")
     importlib.import_module(new_file)
-    imp = sg.importance(model, X, Y, sampler="reversal", features=["temp"], n_repeats=2, random_state=0)
+    imp = sg.importance(
+        model, X, Y, sampler="reversal", features=["temp"], loss="squared_error", n_repeats=2, random_state=0
+    )
     reversed_rows = X.assign(temp=X["temp"].to_numpy()[::-1])
     increase = np.mean((Y - model(reversed_rows)) ** 2 - (Y - model(X)) ** 2)
     assert imp.overall["estimate"][0] == pytest.approx(increase)

@@ -203,7 +203,14 @@ def test_numbers_that_cannot_be_squared_raise_an_error_by_name() -> None:
 
 def test_importance_takes_it_by_name() -> None:
     imp = sg.importance(
-        lambda X: X["x"], TEST, TEST["x"], sampler="shifted_subgroups", train=TRAIN, features=["x"], random_state=1
+        lambda X: X["x"],
+        TEST,
+        TEST["x"],
+        sampler="shifted_subgroups",
+        train=TRAIN,
+        features=["x"],
+        random_state=1,
+        loss="squared_error",
     )
     # 2 E Var(x | others) = 2 (0.25 + 4) / 2; the error of a mean over 200 rows is about a tenth of it.
     assert imp.overall["estimate"][0] == pytest.approx(4.25, rel=0.35)

@@ -85,9 +85,12 @@ def fidelity(options: FidelityOptions, output: Output) -> None:
     overall, table = records(result.overall), records(result.table)
     output.table(
         "Samplers, most realistic first: position 1 is as close to the data as unchanged rows, 0 as shuffled ones",
-        ("sampler", "position", "fidelity", "features it failed on"),
-        [(row["sampler"], number(row["position"]), number(row["estimate"]), row["failed"] or "") for row in overall],
-        right=(1, 2, 3),
+        ("sampler", "position", "mean rank", "features", "failed on"),
+        [
+            (row["sampler"], number(row["position"]), number(row["mean_rank"]), row["n_features"], row["failed"] or "")
+            for row in overall
+        ],
+        right=(1, 2, 3, 4),
     )
     names = [name for name in result.samplers if name not in ("unchanged", "marginal")]
     positions = {(row["feature"], row["sampler"]): row["position"] for row in table}

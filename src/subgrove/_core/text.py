@@ -84,6 +84,8 @@ def common_decimals(values: Sequence[float], precision: float) -> list[str]:
 
     A number other than 0 is not shown as 0, so that an interval above 0 is seen to be above 0.
     """
+    if any(map(math.isnan, values)):
+        return [number(value) if value == value else "" for value in values]
     largest = max((abs(value) for value in values), default=0.0)
     size = precision if precision > 0 else largest / 10
     if largest == 0:
@@ -99,6 +101,13 @@ def common_decimals(values: Sequence[float], precision: float) -> list[str]:
     if decimals and all(text.endswith(f".{'0' * decimals}") for text in texts):
         return [text.partition(".")[0] for text in texts]
     return texts
+
+
+def with_errors(estimates: Sequence[float], errors: Sequence[float]) -> list[str]:
+    """Return aligned estimates with standard errors, each pair with the same decimals; a NaN error is left out."""
+    texts = [common_decimals(pair, pair[1]) for pair in zip(estimates, errors, strict=True)]
+    width = max(len(estimate) for estimate, _ in texts)
+    return [f"{estimate:>{width}}{f'  +- {error}' if error else ''}" for estimate, error in texts]
 
 
 def tick_label(value: float, step: float) -> str:

@@ -3,13 +3,35 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable
-from functools import cache
-from typing import Any, Self
+from difflib import get_close_matches
+from functools import cache, wraps
+from typing import Any, ParamSpec, Self, TypeVar
 
 import numpy as np
 
-from subgrove.exceptions import InputError, ParameterError
+from subgrove.exceptions import ArgumentNameError, InputError, ParameterError
+
+Arguments = ParamSpec("Arguments")
+Returned = TypeVar("Returned")
+_SYNONYMS = {  # of other packages -> arguments here
+    "scoring": ("loss",),
+    "metric": ("loss",),
+    "seed": ("random_state",),
+    "random_seed": ("random_state",),
+    "estimator": ("model",),
+    "method": ("sampler", "kind"),
+    "n_permutations": ("n_repeats",),
+    "weights": ("sample_weight",),
+    "features": ("feature",),
+    "feature": ("features",),
+    "feature_names": ("features", "feature"),
+    "n_points": ("grid_resolution",),
+    "target": ("output",),
+    "verbose": ("progress",),
+    "X_train": ("train",),
+}
 
 
 class ParamsMixin:
@@ -81,6 +103,42 @@ def public_names(fitted: type) -> frozenset[str]:
     """Return the public attributes of a dataclass."""
     fields = getattr(fitted, "__dataclass_fields__", {})
     return frozenset(name for name in (*dir(fitted), *fields) if not name.startswith("_"))
+
+
+def names_arguments(usage: str = "") -> Callable[[Callable[Arguments, Returned]], Callable[Arguments, Returned]]:
+    """Return a decorator: unknown arguments raise an error that names the right ones; `usage` shows the positions."""
+
+    def decorate(function: Callable[Arguments, Returned]) -> Callable[Arguments, Returned]:
+        parameters = inspect.signature(function).parameters
+        open_ended = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
+        positional = [name for name, each in parameters.items() if each.kind is each.POSITIONAL_OR_KEYWORD]
+
+        @wraps(function)
+        def checked(*args: Arguments.args, **options: Arguments.kwargs) -> Returned:
+            for name in options:
+                if name not in parameters and not open_ended:
+                    meant = [each for each in _SYNONYMS.get(name, ()) if each in parameters]
+                    meant = meant or get_close_matches(name, parameters, 1) or list(parameters)
+                    known = f"use {meant[0]}=" if len(meant) < len(parameters) else f"it has {', '.join(meant)}"
+                    raise ArgumentNameError(f"{function.__name__} has no argument {name!r}; {known}.")
+            if len(args) > len(positional):
+                raise ArgumentNameError(
+                    f"{function.__name__} takes {len(positional)} positional arguments, {', '.join(positional)}; got "
+                    f"{len(args)}. {usage or 'Pass the others by name.'}"
+                )
+            return function(*args, **options)
+
+        return checked
+
+    return decorate
+
+
+def caller_level() -> int:
+    """Return the `stacklevel` of a warning that is attributed to the first caller outside of this package."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "subgrove":
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def whole_number(name: str, value: Any, *, least: int) -> int:

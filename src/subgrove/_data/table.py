@@ -281,6 +281,7 @@ def _matrix(columns: list[npt.NDArray[Any]], n_rows: int, dtype: Any) -> npt.NDA
 
 
 _DIGITS = 32
+_SHARED = 0.05  # share of rows in common, beyond chance, from which tables overlap
 _ROUNDED = 6  # digits of predictions that identify a model; further ones depend on the batch size
 
 
@@ -298,6 +299,42 @@ def fingerprint(table: Table) -> str:
             digest.update(_text(part))
         digest.update(values.data)
     return digest.hexdigest()[:_DIGITS]
+
+
+def shared_rows(table: Table, others: Table) -> float:
+    """Return the share of rows of a table that are also in another one; 0 if chance explains it.
+
+    Tables of few distinct rows have many in common by chance: about as many as there are duplicates within one.
+    """
+    if set(table.names) != set(others.names):
+        return 0.0
+    numbers = [column.name for column in table.columns if column.kind == "numeric" and not column.has_missing]
+    for name in numbers[:1]:  # in large tables of numbers, one column shows that no rows are shared
+        if not np.isin(table.values(name), others.values(name)).any():
+            return 0.0
+    own, theirs = row_hashes(table), row_hashes(others)
+    if np.array_equal(own, theirs):
+        return 1.0
+    share = float(np.isin(own, theirs).mean())
+    counts = np.unique(theirs, return_counts=True)[1]
+    chance = float(counts[counts > 1].sum() / len(theirs))
+    noise = 4 * np.sqrt(chance * (1 - chance) / len(own))
+    return share if share - chance > max(_SHARED, noise) else 0.0
+
+
+def row_hashes(table: Table) -> npt.NDArray[np.uint64]:
+    """Return a hash of each row that does not depend on the order of columns and levels."""
+    hashes = np.zeros(table.n_rows, dtype=np.uint64)
+    for name in sorted(table.names):
+        column = table.series(name)
+        if column.info.is_nominal:
+            of_levels = [int(sha256(_text(level)).hexdigest()[:16], 16) for level in column.info.levels]
+            bits = np.array([*of_levels, 1, 2], dtype=np.uint64)[column.values]
+        else:
+            bits = _levels_and_values(column.info, column.values)[1].view(np.uint64)
+        hashes = (hashes ^ bits) * np.uint64(0x9E3779B97F4A7C15)
+        hashes ^= hashes >> np.uint64(29)
+    return hashes
 
 
 def _levels_and_values(column: ColumnInfo, values: npt.NDArray[Any]) -> tuple[tuple[str, ...], npt.NDArray[Any]]:

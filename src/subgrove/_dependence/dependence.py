@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from subgrove._core.execution import RandomStateLike, Streams, effective_jobs, progress_bar, read_seed
+from subgrove._core.execution import RandomStateLike, Streams, effective_jobs, progress_bar, read_seed, stream
 from subgrove._core.kinds import Floats, Kind, Rows
 from subgrove._core.text import quote
-from subgrove._core.validate import number_in, whole_number
+from subgrove._core.validate import names_arguments, number_in, whole_number
 from subgrove._data.columns import parse_features
 from subgrove._data.encode import rank_encoded
 from subgrove._data.table import Table, read_table
@@ -152,11 +152,13 @@ def _explained(task: RegressionTask, train: Rows, test: Rows) -> Callable[[Float
     return lambda predicted: 1 - float((predicted.argmax(axis=1) != level).sum()) / wrong if wrong else np.nan
 
 
+@names_arguments()
 def dependence(
     X: Any,
     *,
     features: Any = None,
-    n_trees: int = 500,
+    n_trees: int = 100,
+    max_rows: int = 10_000,
     n_repeats: int = 1,
     threshold: float = 0.2,
     kinds: Mapping[str, Kind] | None = None,
@@ -176,8 +178,10 @@ def dependence(
         Features, without the target; best the training rows. Missing values are allowed.
     features : str or list of str, optional
         The features to predict; every column by default. All other columns are predictors in any case.
-    n_trees : int, default 500
+    n_trees : int, default 100
         Trees of each forest.
+    max_rows : int, default 10,000
+        Largest number of rows; of larger data, a random subset is used.
     n_repeats : int, default 1
         Number of random splits into halves. More splits reduce the randomness of the split, which matters if a level
         is rare.
@@ -208,9 +212,10 @@ def dependence(
     `matrix` divides that share among the columns, in proportion to its decrease when a column is permuted among the
     held-out rows (at most a thousand of them). Two redundant columns share the decrease, although neither is needed.
 
-    `sampler` in `table` follows the paper: below `threshold`, marginal methods are sufficient. Above it, subgroups, or
-    imputation if a feature depends on many columns: if more than three are needed for 90 % of its row of `matrix`.
-    A tree of depth 2 can split on three.
+    `sampler` in `table`: below `threshold`, marginal methods are sufficient; above it, "auto", the default of
+    `importance`, is conditional. `advice` also names the sampler that the paper recommends: subgroups, or imputation if
+    a feature depends on many columns, if more than three are needed for 90 % of its row of `matrix`. A tree of depth 2
+    can split on three.
 
     `std_error` is the standard error of the mean over halves, treated as independent. It covers the random split into
     halves, not the sampling of rows.
@@ -228,14 +233,14 @@ def dependence(
     >>> train, test = sg.datasets.bike(split=0.7, random_state=1)
     >>> found = sg.dependence(train.X, features=["temp", "work", "wind"], n_trees=100, random_state=1)
     >>> found.table[["feature", "explained", "predictors", "sampler"]].round(2)
-      feature  explained                              predictors    sampler
-    0    temp       0.66                           season (0.62)  subgroups
-    1    work       1.00          weekday (0.88), holiday (0.12)  subgroups
-    2    wind       0.08  hum (0.04), season (0.02), temp (0.01)   marginal
+      feature  explained                              predictors   sampler
+    0    temp       0.66                           season (0.62)      auto
+    1    work       1.00          weekday (0.88), holiday (0.12)      auto
+    2    wind       0.08  hum (0.04), season (0.02), temp (0.01)  marginal
     >>> for sentence in found.advice:
     ...     print(sentence)
     work: 100% explained by weekday, holiday. Given these it hardly varies: expect a conditional importance near 0.
-    temp: 66% explained by season. Use subgroups.
+    temp: 66% explained by season. Use the default sampler, 'auto', or 'subgroups'.
     """
     start = read_seed(random_state)
     n_trees = whole_number("n_trees", n_trees, least=1)
@@ -244,6 +249,8 @@ def dependence(
     least = number_in("threshold", threshold, low=0.0, high=1.0)
     table = read_table(X, kinds=kinds, lenient=True)
     names = _names(features, table.names)
+    if table.n_rows > whole_number("max_rows", max_rows, least=LEAST_ROWS):
+        table = table.rows(np.sort(stream(start, "rows").permutation(table.n_rows)[:max_rows]))
     if table.n_rows < LEAST_ROWS:
         raise InputError(
             f"X has {table.n_rows} rows; each half needs rows to fit on and rows to score on. "
@@ -254,7 +261,7 @@ def dependence(
         for name in names:
             found.append(feature_dependence(table, name, n_trees, n_jobs, Streams(start, name, n_repeats)))
             done(1)
-    used = {"n_trees": n_trees, "n_repeats": n_repeats, "random_state": start}
+    used = {"n_trees": n_trees, "n_rows": table.n_rows, "n_repeats": n_repeats, "random_state": start}
     return Dependence(tuple(found), table.names, least, used, backend_of(X))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from subgrove._core.html_views import HtmlView
+from subgrove._core.html_views import ResultView
 from subgrove._core.kinds import Floats
 from subgrove._core.text import count_of, first_of, listing
 from subgrove._data.to_containers import Backend, make_table
@@ -102,7 +102,7 @@ class FeatureDependence:
 
 
 @dataclass(frozen=True, eq=False)
-class Dependence(HtmlView):
+class Dependence(ResultView):
     """How well each feature is predicted by the other columns: the result of `subgrove.dependence`.
 
     Tables are in the container of X, pandas for arrays.
@@ -122,7 +122,7 @@ class Dependence(HtmlView):
     table : table
         A row for each feature: `feature`, `kind`, `n`, `explained` (share of loss explained by the other columns),
         `std_error`, `predictors` (the columns with 90 % of the share, and their shares),
-        `sampler` ("marginal" if it is sufficient, else the recommended conditional one; empty if unknown) and `note`.
+        `sampler` ("marginal" if it is sufficient, else "auto", which is conditional; empty if unknown) and `note`.
     matrix : table
         A row for each feature, a column for each column of X: `explained`, divided among the columns in proportion
         to its decrease when each is permuted. A row sums to `explained`, if that is positive. NaN for a feature and
@@ -140,8 +140,10 @@ class Dependence(HtmlView):
     >>> found.dependent
     ('temp',)
     >>> found.table["sampler"].tolist()
-    ['subgroups', 'marginal']
+    ['auto', 'marginal']
     """
+
+    _tables = ("table", "matrix", "folds")
 
     found: tuple[FeatureDependence, ...]
     columns: tuple[str, ...]
@@ -206,16 +208,16 @@ class Dependence(HtmlView):
             return ""
         if each.explained < self.threshold:
             return "marginal"
-        return "imputation" if len(each.predictors) > FEW else "subgroups"
+        return "auto"
 
     def _sentence(self, each: FeatureDependence) -> str:
         by = f" by {each.named(parts=False)}" if each.predictors else ""
         finding = f"{each.feature}: {each.explained:.0%} explained{by}."
         if each.explained >= _DETERMINED:
             return f"{finding} Given these it hardly varies: expect a conditional importance near 0."
-        if self._sampler(each) == "imputation":
-            return f"{finding} It depends on many columns: use imputation."
-        return f"{finding} Use subgroups."
+        if len(each.predictors) > FEW:
+            return f"{finding} It depends on many columns: use the default sampler, 'auto', or 'imputation'."
+        return f"{finding} Use the default sampler, 'auto', or 'subgroups'."
 
     def __repr__(self) -> str:
         dependent = f"{len(self.dependent)} with R2 of at least {self.threshold:.0%}"

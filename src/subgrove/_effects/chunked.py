@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from subgrove._core.kinds import Floats
 from subgrove._core.moments import Moments
+from subgrove._core.validate import caller_level
 from subgrove._core.weights import FrequencyWeights, kish_scale, read_raw_weights, unwrapped
 from subgrove._data.columns import ColumnInfo, values_like
 from subgrove._data.from_containers import untyped_columns
@@ -267,5 +268,5 @@ def _warn_of_unseen_levels(names: Sequence[str], n_unseen: Floats) -> None:
                 f"{int(n):,} rows have levels of {name!r} that the sample lacks, so there are no points for them. "
                 f"Increase the sample size.",
                 UnseenValueWarning,
-                stacklevel=4,
+                stacklevel=caller_level(),
             )

@@ -8,6 +8,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, Literal
 
+from subgrove._core.validate import caller_level, names_arguments
 from subgrove._data.from_containers import names_and_rows
 from subgrove._data.table import fingerprint, read_like, read_once
 from subgrove._data.to_containers import backend_of
@@ -22,13 +23,14 @@ from subgrove.exceptions import ColumnError, SameRowsWarning
 Kind = Literal["pdp", "ice", "ale", "mplot"]
 
 
+@names_arguments()
 def effect(
     model: Any,
     X: Any,
     feature: str | Sequence[str],
     *,
     kind: Kind = "pdp",
-    subgroups: Subgroups | Partition | None = None,
+    subgroups: Subgroups | Partition | Literal["auto"] | None = "auto",
     interactions: bool | int = False,
     grid: Any = None,
     grid_resolution: int = 20,
@@ -37,7 +39,7 @@ def effect(
     sample_weight: Any = None,
     n_jobs: int | None = None,
 ) -> Effect:
-    """Compute curves of the prediction against a feature, for all rows or in each subgroup.
+    """Compute curves of the prediction against a feature, in subgroups in which it hardly depends on other columns.
 
     Parameters
     ----------
@@ -51,17 +53,19 @@ def effect(
     feature : str, or pair of str
         The feature; two features give a surface (kind "pdp").
     kind : {"pdp", "ice", "ale", "mplot"}, default "pdp"
-        - "pdp", partial dependence: the mean prediction with the feature set to each value. With subgroups, these are
-          the cs-PDPs of the paper.
+        - "pdp", partial dependence: the mean prediction with the feature set to each value. In subgroups, the default,
+          these are the cs-PDPs of the paper; with `subgroups=None` it is the plain PDP.
         - "ice": the same for each single row, and the mean.
         - "ale", accumulated local effects: differences of predictions over small steps of the feature, for rows near
           the step, accumulated; the middles of the steps have mean 0 over the rows. Levels of a nominal feature are
           ordered by the similarity of their rows in the other columns; ordered levels keep their order.
         - "mplot": the mean prediction of rows with about the same value. See the warning below.
-    subgroups : Subgroups or Partition, optional
-        Result of `find_subgroups`, or its partition for this feature. Each subgroup has a curve, over its own rows and
-        the range of the feature in it. Subgroups with fewer than two rows have none, and are listed in `support`.
-        Subgroups that were grown on the rows of X are used with a warning.
+    subgroups : "auto", Subgroups, Partition or None, default "auto"
+        "auto" finds subgroups of the feature on X, with the defaults of `find_subgroups`, for the kinds "pdp" and "ice"
+        of one feature; two features and other kinds use all rows, as does None. Or the result of `find_subgroups`, best
+        of training rows, or its partition for this feature. Each subgroup has a curve, over its own rows and the range
+        of the feature in it. Subgroups with fewer than two rows have none, and are listed in `support`. A result of
+        `find_subgroups` on the rows of X is used with a warning.
     interactions : bool or int, default False
         Whether to split subgroups (or all rows) further where ICE curves differ in shape, because the feature interacts
         with another column: True for at most 2 further conditions in a rule, or their number. For one feature and the
@@ -154,22 +158,30 @@ def effect(
     >>> print(eff.heterogeneity.sentence)
     temp: heterogeneity of curves explained by dependence splits 0%, by 2 interaction splits on hum 99%; unexplained 1%.
 
+    By default, subgroups are found on X, if the feature depends on other columns:
+
+    >>> [group.rule for group in sg.effect(model, test.X, "temp").groups]
+    ['season in {WINTER, FALL}', 'season in {SPRING}', 'season in {SUMMER}']
+    >>> sg.effect(model, test.X, "temp", subgroups=None).support["n"].tolist()
+    [219]
+
     Large data, read in chunks:
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     test.X.to_parquet(f"{folder}/rows.parquet")
-    ...     eff = sg.effect(model, sg.LargeData(f"{folder}/rows.parquet", chunk_rows=50), "temp", grid_resolution=3)
+    ...     eff = sg.effect(model, sg.LargeData(f"{folder}/rows.parquet", chunk_rows=50), "yr")
     >>> eff.curves["n"].tolist(), eff.sampled
-    ([219, 219, 219], (219, 219))
+    ([219, 219], (219, 219))
     """
     spec = EffectSpec.of(feature, kind, subgroups, interactions, grid, grid_resolution, output, response_method, n_jobs)
     if not is_large(X):
         with read_once(X) if subgroups is not None else nullcontext():  # otherwise only the feature is read
-            return _effect_in_memory(model, X, sample_weight, spec)
+            return _effect_in_memory(model, X, sample_weight, spec.with_subgroups(X, sample_weight))
     from subgrove._effects.chunked import LargeRows, effect_of_chunks
 
     large = LargeRows.of(model, as_large(X), spec, sample_weight)
+    spec = spec.with_subgroups(large.table, large.weights)
     if spec.kind == "ice" or spec.interaction_depth:  # curves of single rows, which chunks cannot provide
         return replace(_effect_in_memory(model, large.table, large.weights, spec), sampled=large.sampled)
     return effect_of_chunks(model, large, spec)
@@ -212,5 +224,5 @@ def _warn_of_same_rows(X: Any, subgroups: Any) -> None:
             "The subgroups were grown on the rows that they are applied to. Grow them on training rows: "
             "find_subgroups(train).",
             SameRowsWarning,
-            stacklevel=4,
+            stacklevel=caller_level(),
         )

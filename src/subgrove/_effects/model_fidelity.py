@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove import losses as known_losses
-from subgrove._core.html_views import HtmlView
+from subgrove._core.html_views import ResultView
 from subgrove._core.kinds import Floats, Rows
 from subgrove._core.text import TOGETHER, quote
-from subgrove._core.validate import reject_another_index
+from subgrove._core.validate import names_arguments, reject_another_index
 from subgrove._core.weights import read_weights
 from subgrove._data.from_containers import names_and_rows
 from subgrove._data.replace_columns import Frames
@@ -67,7 +67,7 @@ class CurveLoss:
 
 
 @dataclass(frozen=True, repr=False)
-class ModelFidelity(HtmlView):
+class ModelFidelity(ResultView):
     """Differences between effect curves and the model, as returned by `subgrove.model_fidelity`.
 
     Tables are frames of the same library as X, pandas for arrays. Reading them makes no predictions.
@@ -96,6 +96,8 @@ class ModelFidelity(HtmlView):
     >>> fid.overall["method"].tolist(), fid.n_rows_predicted
     (['pdp'], 219)
     """
+
+    _tables = ("table", "overall")
 
     losses: tuple[CurveLoss, ...]
     n_rows_predicted: int
@@ -139,6 +141,7 @@ class ModelFidelity(HtmlView):
         return len({(loss.feature, loss.method, repr(loss.output)) for loss in self.losses})
 
 
+@names_arguments()
 def model_fidelity(
     model: Any,
     X: Any,
@@ -198,7 +201,7 @@ def model_fidelity(
     >>> def model(X):
     ...     return 100 * X["temp"] - 2 * X["hum"] + 900 * (X["season"] == "SUMMER")
     >>> effects = {
-    ...     "PDP": sg.effect(model, train.X, "temp"),
+    ...     "PDP": sg.effect(model, train.X, "temp", subgroups=None),
     ...     "ALE": sg.effect(model, train.X, "temp", kind="ale"),
     ...     "cs-PDP": sg.effect(model, train.X, "temp", subgroups=groups["temp"]),
     ... }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,8 @@ from subgrove._effects.interactions import DEPTH, one_subgroup
 from subgrove._effects.predict import EffectPredictor, ModelOutputs, batch_rows, model_for_effect
 from subgrove._effects.result import Effect
 from subgrove._effects.subgroup_rows import EffectGroup, FeatureData, SubgroupRows, rows_by_subgroup
-from subgrove._subgroups import Partition, Subgroups
+from subgrove._subgroups import Partition, Subgroups, find_subgroups
+from subgrove._subgroups.find import AUTO
 from subgrove.exceptions import InputError, ParameterError
 
 KINDS: Mapping[str, CurveKind] = {
@@ -72,6 +73,16 @@ class EffectSpec:
             names, kind, subgroups, depth, grid, whole_number("grid_resolution", grid_resolution, least=2), *options
         )
 
+    def with_subgroups(self, X: Any, sample_weight: Any) -> EffectSpec:
+        """Return these arguments with the subgroups that "auto" stands for, found on these rows."""
+        if not (isinstance(self.subgroups, str) and self.subgroups == AUTO):
+            return self
+        columns = names_and_rows(X)[0]
+        if self.kind not in ("pdp", "ice") or len(self.names) > 1 or not {*columns} > {*self.names}:
+            return replace(self, subgroups=None)
+        (partition,) = find_subgroups(X, features=self.names[0], sample_weight=sample_weight).partitions
+        return replace(self, subgroups=partition if len(partition) > 1 else None)
+
     def read_data(self, X: Any, sample_weight: Any) -> FeatureData:
         """Read the features from a table."""
         columns = untyped_columns(X, "X", only=self.names)
@@ -113,8 +124,8 @@ class EffectSpec:
             partitions, features = list(self.subgroups.values()), list(self.subgroups)
         else:
             raise ParameterError(
-                f"subgroups must be a result of find_subgroups, or its partition for the feature; "
-                f"got {type(self.subgroups).__name__}."
+                f"subgroups must be 'auto', None, a result of find_subgroups or its partition for the feature; "
+                f"got {self.subgroups if isinstance(self.subgroups, str) else type(self.subgroups).__name__!r}."
             )
         for partition in partitions:
             if set(partition.members) == names:

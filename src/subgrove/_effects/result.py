@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._core.html_views import HtmlView
+from subgrove._core.html_views import ResultView
 from subgrove._core.kinds import Floats
 from subgrove._core.text import quote
 from subgrove._data.columns import ColumnInfo, values_like
@@ -111,7 +111,7 @@ class Heterogeneity:
 
 
 @dataclass(frozen=True, eq=False)
-class Effect(HtmlView):
+class Effect(ResultView):
     """Curves of the prediction against a feature, as returned by `subgrove.effect`.
 
     Reading it makes no predictions. Tables are frames of the same library as X, pandas for arrays.
@@ -167,7 +167,7 @@ class Effect(HtmlView):
     >>> X = sg.datasets.bike().X
     >>> def model(X):
     ...     return 100 * X["temp"] - 2 * X["hum"]
-    >>> eff = sg.effect(model, X, "temp", grid_resolution=3)
+    >>> eff = sg.effect(model, X, "temp", subgroups=None, grid_resolution=3)
     >>> eff
     <Effect of 'temp': pdp, 1 curve, 3 points>
     >>> eff.curves[["x", "estimate", "std_error", "n"]].round(2)
@@ -178,6 +178,8 @@ class Effect(HtmlView):
     >>> eff.predict([0.0, 1.0]).round(2)
     array([-125.58,  -25.58])
     """
+
+    _tables = ("curves", "support", "outliers")
 
     feature: str | tuple[str, str]
     kind: str
@@ -239,7 +241,8 @@ class Effect(HtmlView):
         --------
         >>> import subgrove as sg
         >>> X = sg.datasets.bike().X
-        >>> eff = sg.effect(lambda X: 100 * X["temp"] - 2 * X["hum"], X, "temp", kind="ice", grid_resolution=3)
+        >>> model = lambda X: 100 * X["temp"] - 2 * X["hum"]
+        >>> eff = sg.effect(model, X, "temp", kind="ice", subgroups=None, grid_resolution=3)
         >>> eff.centred().curves[["x", "estimate", "std_error"]].round(6)
                x  estimate  std_error
         0  -5.20       0.0        0.0

@@ -6,6 +6,7 @@ Samplers are fitted one feature at a time where one fit cannot serve all feature
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -19,6 +20,7 @@ from subgrove._data.replace_columns import Frames
 from subgrove._data.table import Table, read_like
 from subgrove._fidelity.mmd import SamplePairs, subsample_two
 from subgrove._fidelity.result import MARGINAL, UNCHANGED
+from subgrove._regress import grow_forest
 from subgrove._scoring.two_sample import Points
 from subgrove.exceptions import InputError, ParameterError, SubgroveError
 from subgrove.samplers.base import Feature, FittedSampler, Sampler, title
@@ -32,7 +34,7 @@ Fit = FittedSampler | str  # a fitted sampler, or the reason why fitting failed
 _MIN_TEST_ROWS = 4
 _N_FOLDS = 2
 _MIN_CLASSIFIER_ROWS = 10  # rows of each sample
-_BOOSTING = {"max_iter": 50, "max_leaf_nodes": 15, "min_samples_leaf": 10, "early_stopping": False}
+_FOREST = {"n_trees": 30, "min_node_size": 20}
 
 
 def name_samplers(samplers: Any) -> dict[str, Any]:
@@ -218,29 +220,25 @@ def held_out_auc(real: Points, resampled: Points, classifier: Any, seed: int) ->
     """
     if min(len(real), len(resampled)) < _MIN_CLASSIFIER_ROWS:
         return float("nan")
-    from sklearn.metrics import roc_auc_score
+    from scipy.stats import rankdata
+    from sklearn.base import clone
     from threadpoolctl import threadpool_limits
 
     X = np.vstack([real.matrix, resampled.matrix])
+    X = X[:, np.ptp(X, axis=0) > 0]  # a forest tries random columns, which should not depend on indicators of none
     y = np.repeat([0, 1], [len(real), len(resampled)])
     areas = []
     # One thread, so that floating-point sums do not depend on the number of cores.
-    with threadpool_limits(1, user_api="openmp"):
+    with nullcontext() if classifier is True else threadpool_limits(1, user_api="openmp"):
         for train, test in _folds(len(real), len(resampled), np.random.default_rng(seed)):
-            fitted = _unfitted(classifier, seed).fit(X[train], y[train])
-            areas.append(roc_auc_score(y[test], fitted.predict_proba(X[test])[:, 1]))
+            if classifier is True:
+                forest = grow_forest(X[train], y[train, None] * 1.0, seed=seed, n_jobs=1, **_FOREST)
+                scores = forest.predict(X[test])[:, 0]
+            else:
+                scores = clone(classifier, safe=False).fit(X[train], y[train]).predict_proba(X[test])[:, 1]
+            ranks, n_real = rankdata(scores)[y[test] == 1], (y[test] == 0).sum()
+            areas.append((ranks.mean() - (len(ranks) + 1) / 2) / n_real)
     return float(np.mean(areas))
-
-
-def _unfitted(classifier: Any, seed: int) -> Any:
-    """Return an unfitted classifier: a copy of the user's, or gradient boosting."""
-    if classifier is True:
-        from sklearn.ensemble import HistGradientBoostingClassifier
-
-        return HistGradientBoostingClassifier(random_state=seed, **_BOOSTING)
-    from sklearn.base import clone
-
-    return clone(classifier, safe=False)
 
 
 def _folds(n: int, m: int, rng: np.random.Generator) -> list[tuple[Rows, Rows]]:

@@ -9,21 +9,24 @@ from typing import Any
 
 import numpy as np
 
-from subgrove._core.execution import RandomStateLike, effective_jobs, parallel_map, progress_bar, read_seed
+from subgrove._core.execution import RandomStateLike, effective_jobs, parallel_map, progress_bar, read_seed, stream
 from subgrove._core.kinds import Floats
-from subgrove._core.validate import whole_number
+from subgrove._core.text import percent
+from subgrove._core.validate import caller_level, names_arguments, whole_number
 from subgrove._data.columns import parse_features
-from subgrove._data.table import Table, fingerprint, read_table
+from subgrove._data.replace_columns import Frames
+from subgrove._data.table import Table, read_table, shared_rows
 from subgrove._data.to_containers import backend_of
 from subgrove._fidelity.compare import FidelityComparison, Fit, check_classifier, fit_each, name_samplers
-from subgrove._fidelity.mmd import MAX_ROWS
 from subgrove._fidelity.result import MARGINAL, UNCHANGED, Fidelity
 from subgrove.exceptions import SameRowsWarning, SamplerError
 from subgrove.samplers.base import Feature, title
+from subgrove.samplers.fit import training_rows
 
-_SAMPLERS = ("subgroups", "knockoffs", "imputation", "intervals")
+_SAMPLERS = ("auto", "subgroups", "knockoffs", "imputation", "intervals")
 
 
+@names_arguments()
 def fidelity(
     train: Any,
     test: Any,
@@ -34,7 +37,7 @@ def fidelity(
     n_repeats: int = 5,
     model: Any = None,
     classifier: Any = True,
-    max_rows: int = MAX_ROWS,
+    max_rows: int = 1000,
     random_state: RandomStateLike = None,
     n_jobs: int | None = None,
     progress: bool | None = None,
@@ -47,13 +50,14 @@ def fidelity(
 
     Parameters
     ----------
-    train : frame, table or 2-d array
+    train : frame, table, 2-d array, pair (X, y) or Dataset
         Rows to fit the samplers on, and to standardize columns by.
-    test : frame, table or 2-d array
+    test : frame, table, 2-d array, pair (X, y) or Dataset
         Rows to resample and to compare with, with the columns of `train`.
     samplers : list, or mapping from name to sampler
         Samplers to compare: names, objects of `subgrove.samplers`, your own samplers, or the result of
-        `find_subgroups`. The bounds "unchanged" and "marginal" are always added.
+        `find_subgroups`; by default "auto", which `importance` uses, and the samplers of the paper. The bounds
+        "unchanged" and "marginal" are always added.
     features : str or list, optional
         Features to resample, one at a time; all columns by default. A list of names within the list is a group of
         features that is resampled jointly.
@@ -65,9 +69,11 @@ def fidelity(
         Fitted model, for samplers that use its structure, such as "forest_nodes".
     classifier : bool or scikit-learn classifier, default True
         Whether to train a classifier that separates resampled from reference rows (column `auc`), or the classifier to
-        use; True uses gradient boosting. With few rows, it takes most of the computing time.
-    max_rows : int, default 10,000
-        Largest number of rows of both halves together; of larger data, each repeat uses a random subset.
+        use; True uses a random forest of 30 trees.
+    max_rows : int, default 1,000
+        Largest number of training rows that samplers are fitted on, and of rows of both halves together; of larger
+        data, random subsets are used, in each repeat another one of the test rows. More rows take longer, and flexible
+        samplers learn more from them (`docs/fidelity.md` shows how much).
     random_state : int, RandomState instance or Generator, optional
         Seed of all random numbers. Results do not depend on `n_jobs` or on the order of features.
     n_jobs : int, optional
@@ -111,7 +117,7 @@ def fidelity(
     >>> fid.notes["season", "knockoffs"].split(".")[0]
     "sampler 'knockoffs' takes numeric columns, but 'season' is nominal"
     """
-    train_rows, test_rows, reference_rows = (_table_of(rows) for rows in (train, test, reference))
+    train_rows, test_rows, reference_rows = map(training_rows, (train, test, reference))
     n_repeats = whole_number("n_repeats", n_repeats, least=1)
     max_rows = whole_number("max_rows", max_rows, least=4)
     check_classifier(classifier)
@@ -123,6 +129,9 @@ def fidelity(
     options = {"max_rows": max_rows, "n_repeats": n_repeats, "seed": seed, "classifier": classifier}
     comparison = FidelityComparison.of(train_table, test_rows, reference_rows, **options)
     _warn_of_same_rows(train_table, test_table)
+    if train_table.n_rows > max_rows:
+        some = np.sort(stream(seed, "training rows").permutation(train_table.n_rows)[:max_rows])
+        train_rows = Frames(train_rows, train_table.columns).changed(some, {})
     fits = {
         name: fit_each(sampler, test_rows, test_table, train_rows, parsed, model, seed)
         for name, sampler in named.items()
@@ -149,11 +158,6 @@ def fidelity(
     )
 
 
-def _table_of(data: Any) -> Any:
-    """Return the table of a data set that also has a target."""
-    return data.X if hasattr(data, "X") and not hasattr(data, "columns") else data
-
-
 def _compare_all(
     comparison: FidelityComparison, fits: Mapping[str, Mapping[Feature, Fit]], n_jobs: int | None, progress: bool | None
 ) -> tuple[Floats, Floats, dict[tuple[str, str], str]]:
@@ -173,12 +177,14 @@ def _compare_all(
 
 
 def _warn_of_same_rows(train: Table, test: Table) -> None:
-    if fingerprint(train) == fingerprint(test):
+    if share := shared_rows(test, train):
+        what = (
+            "train and test are the same rows" if share == 1 else f"{percent(share)} of the rows of test are in train"
+        )
         warnings.warn(
-            "train and test are the same rows, so samplers are evaluated on their training data. Pass held-out rows as "
-            "test.",
+            f"{what}, so samplers are evaluated on their training data. Pass held-out rows as test.",
             SameRowsWarning,
-            stacklevel=3,
+            stacklevel=caller_level(),
         )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from subgrove._core.html_views import HtmlView
+from subgrove._core.html_views import ResultView
 from subgrove._core.kinds import Floats
 from subgrove._core.text import count_of
 from subgrove._data.to_containers import Backend, make_table, table_of_lines
@@ -19,7 +19,7 @@ _MIN_GAP = 2.0  # smallest difference of the bounds, in standard errors, for whi
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Fidelity(HtmlView):
+class Fidelity(ResultView):
     """Realism of resampled rows, as returned by `subgrove.fidelity`.
 
     Tables are frames of the same library as the test rows, pandas for arrays.
@@ -72,6 +72,8 @@ class Fidelity(HtmlView):
     2    temp   marginal  109      4.95       0.0
     """
 
+    _tables = ("table", "overall", "repeats")
+
     features: tuple[str, ...]
     samplers: tuple[str, ...]
     squared_mmd: Floats
@@ -101,31 +103,29 @@ class Fidelity(HtmlView):
 
     @property
     def overall(self) -> Any:
-        """One row for each sampler: means over the features that all samplers can resample, best first.
+        """One row for each sampler: means over the `n_features` features that it can resample, best first.
 
-        `mean_rank` is the mean rank among the samplers, over these features and repeats (1 is best); `failed` counts
-        the features that the sampler cannot resample. A sampler that failed for all features has no means and does not
-        restrict the others. `position` is that of the mean estimate between the mean bounds, so features whose bounds
-        are far apart have the largest weight.
+        `position` is that of its mean estimate between the mean bounds of the same features, so that samplers with
+        different features can be compared; features whose bounds are far apart have the largest weight. `mean_rank` is
+        the mean rank among the samplers that can resample a feature, over features and repeats (1 is best). `estimate`
+        is larger for features that depend little on others: compare it only if `n_features` is the same. `failed`
+        counts the features that the sampler cannot resample.
         """
         able = ~np.isnan(self.squared_mmd[:, :, 0])  # a sampler that failed in one repeat is NaN in all
-        usable = able.any(axis=0)
-        common = able[:, usable].all(axis=1)
-        n_common = int(common.sum())
-        values = self.estimates[common].sum(axis=0) / (n_common or np.nan)
-        positions = self._positions(values[None])[0][0]
-        ranks = _mean_ranks(self.squared_mmd[common][:, usable])
-        lines = []
-        for rank, k in zip(ranks.tolist(), np.flatnonzero(usable).tolist(), strict=True):
-            line: dict[str, Any] = {"sampler": self.samplers[k], "n_features": n_common, "estimate": _mean(values[k])}
-            line |= {"position": float(positions[k]), "mean_rank": rank}
+        ranks, lines = _ranks(self.squared_mmd), []
+        for k, (name, own) in enumerate(zip(self.samplers, able.T, strict=True)):
+            n = int(own.sum())
+            values = self.estimates[own].sum(axis=0) / (n or np.nan)
+            line: dict[str, Any] = {"sampler": name, "n_features": n, "estimate": _mean(values[k])}
+            line |= {
+                "position": float(self._positions(values[None])[0][0, k]),
+                "mean_rank": _mean(ranks[own, k].ravel()),
+            }
             if self.auc is not None:
-                line["auc"] = _mean(self.auc[common, k].ravel())
-            lines.append({**line, "failed": int((~able[:, k]).sum())})
-        lines.sort(key=lambda line: -line["estimate"] if line["estimate"] == line["estimate"] else np.inf)
-        for k in np.flatnonzero(~usable).tolist():
-            empty = dict.fromkeys(lines[0], float("nan"))
-            lines.append({**empty, "sampler": self.samplers[k], "n_features": 0, "failed": len(self.features)})
+                line["auc"] = _mean(self.auc[own, k].ravel())
+            lines.append({**line, "failed": len(own) - n})
+        last = float("inf")
+        lines.sort(key=lambda line: tuple(last if np.isnan(v) else v for v in (-line["position"], line["mean_rank"])))
         return table_of_lines(self.backend, lines)
 
     @property
@@ -184,10 +184,8 @@ def _errors(values: Floats) -> Floats:
         return np.asarray(values.std(axis=-1, ddof=1) / np.sqrt(n))
 
 
-def _mean_ranks(squared: Floats) -> Floats:
-    """Return the mean rank of each sampler; ties share their mean rank."""
+def _ranks(squared: Floats) -> Floats:
+    """Return the rank of each sampler among those that can resample a feature; ties share their mean rank."""
     from scipy.stats import rankdata
 
-    if not len(squared):
-        return np.full(squared.shape[1], np.nan)
-    return np.asarray(rankdata(squared, axis=1).mean(axis=(0, 2)))
+    return np.asarray(rankdata(squared, axis=1, nan_policy="omit"))

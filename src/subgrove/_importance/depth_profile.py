@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from subgrove._core.execution import RandomStateLike, read_seed
-from subgrove._core.html_views import HtmlView
+from subgrove._core.html_views import ResultView
 from subgrove._core.text import count_of, listing
 from subgrove._core.validate import number_in, whole_number
 from subgrove._data.table import Kind
@@ -27,7 +27,7 @@ _COLUMNS = ("n", "estimate", "std_error", "conf_low", "conf_high")  # of the imp
 
 
 @dataclass(frozen=True, repr=False)
-class DepthProfile(HtmlView):
+class DepthProfile(ResultView):
     """Held-out scores of subgroups and importance of features at each depth.
 
     Attributes
@@ -56,12 +56,12 @@ class DepthProfile(HtmlView):
     ...     return 2000 + 100 * X["temp"] - 10 * X["hum"]
     >>> profile = sg.DepthProfile.compute(train.X, features="temp", model=model, test=test, random_state=1)
     >>> profile.table[["depth", "score", "selected", "estimate", "conf_low", "conf_high"]].round(2)
-       depth  score  selected    estimate    conf_low   conf_high
-    0      0   5.04     False  2004730.43  1656712.48  2371137.92
-    1      1   3.55     False  1230976.55   897262.12  1585743.72
-    2      2   2.85     False   780945.93   495592.89  1101499.61
-    3      3   2.64      True   738662.91   482712.72  1022001.08
-    4      4   2.65     False   666762.79   397289.30   960452.02
+       depth  score  selected  estimate  conf_low  conf_high
+    0      0   5.04     False    403.83    314.69     499.11
+    1      1   3.55     False    240.99    173.02     313.22
+    2      2   2.85     False    143.12     87.39     204.39
+    3      3   2.64      True    146.71     95.14     204.68
+    4      4   2.65     False    142.94     85.92     206.12
     >>> print(profile.reasons[0])
     temp: depth 3 of at most 6 (5 subgroups) has the best CRPS in held-out rows, 2.64; one subgroup has 5.045.
     """

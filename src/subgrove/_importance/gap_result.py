@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from subgrove._core.html_views import HtmlView
-from subgrove._core.text import lines_of, listed, number, percent
+from subgrove._core.html_views import ResultView
+from subgrove._core.text import lines_of, listed, number, percent, with_errors
 from subgrove._data.to_containers import make_table
 
 OTHER_DRAWS = "other draws"
@@ -72,7 +72,7 @@ class GapStep:
 
 
 @dataclass(frozen=True, repr=False)
-class Gap(HtmlView):
+class Gap(ResultView):
     """Why marginal and conditional importance of a feature differ, as returned by `ImportanceResult.explain_gap`.
 
     Attributes
@@ -120,6 +120,8 @@ class Gap(HtmlView):
     0  season             439.93            164.42  275.51   0.63
     1     hum             164.42            157.44    6.99   0.02
     """
+
+    _tables = ("steps",)
 
     feature: str
     loss: str
@@ -182,7 +184,8 @@ class Gap(HtmlView):
         rows += [(f"- {part.column}", 0.0 - part.step, part.noise) for part in self.parts]
         rows += [("conditional", self.conditional, total_error(self.conditional_noise))]
         head = f"<Gap of {self.feature!r}: {self.loss}{', mean over ' + self.orders if self.orders else ''}>"
-        lines = [(name, f"{value:>12.6g}  +- {noise:.3g}") for name, value, noise in rows]
+        names, values, errors = zip(*rows, strict=True)
+        lines = list(zip(names, with_errors(values, errors), strict=True))
         return lines_of(head, lines, most=len(lines))
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from subgrove._core.execution import RandomStateLike, working_memory
 from subgrove._core.kinds import Floats
+from subgrove._core.validate import names_arguments
 from subgrove._data.replace_columns import Frames
 from subgrove._data.to_containers import backend_of
 from subgrove._importance.recompute import ScoringSource
@@ -41,8 +43,10 @@ from subgrove._scoring.row_losses import (
     weighted_mean,
 )
 from subgrove._scoring.score import score_features
+from subgrove.samplers.fit import training_rows
 
 
+@names_arguments()
 def importance(
     model: Any,
     X: Any,
@@ -74,10 +78,10 @@ def importance(
     y : column or array; str
         Target of the test rows; two-dimensional if the model has several outputs. For `LargeData` the name of the
         target column.
-    train : table or LargeData, optional
-        Rows that the sampler is fitted on. Without it the sampler is cross-fitted: the rows of X are halved, and each
-        half is resampled by a sampler fitted on the other half. For `LargeData` it is fitted on `sample_size` rows,
-        which are left out of the evaluation.
+    train : table, pair (X, y), Dataset or LargeData, optional
+        Rows that the sampler is fitted on, best the training rows of the model; a target is ignored. Without it the
+        sampler is cross-fitted: the rows of X are halved, and each half is resampled by a sampler fitted on the other
+        half. For `LargeData` it is fitted on `sample_size` rows, which are left out of the evaluation.
     features : list or dict, optional
         Names or positions of columns; a list among them is a group that is resampled together, and a dict has named
         groups. By default the features that `sampler` has subgroups for, else all columns.
@@ -95,8 +99,9 @@ def importance(
         result of `find_subgroups`.
     loss : str, Loss, scorer, callable or a list of them, optional
         A name (see `subgrove.losses.names()`), a scikit-learn scorer or its name ("r2", "roc_auc", ...), or a function
-        of (y, prediction) that returns one number per row. By default squared error, or log loss for a classifier.
-        Several losses share the same predictions.
+        of (y, prediction) that returns one number per row. By default absolute error; for a classifier log loss, or
+        the share of rows misclassified if it has no `predict_proba`; if y has only 0 and 1 and the model is not a
+        classifier, squared error. Several losses share the same predictions.
     n_repeats : int or AdaptiveRepeats, default 10
         Number of resamples of each feature. Repeats of "subgroups" and "marginal" use each donor once for a row before
         any is used again. Where a subgroup has at most `n_repeats` other values, each is predicted once and weighted by
@@ -163,7 +168,7 @@ def importance(
         model=model,
         X=X,
         y=y,
-        train=train,
+        train=training_rows(train),
         features=features,
         given=given,
         sampler=sampler,
@@ -185,13 +190,14 @@ def importance(
 
         if runs_on_device(spec):
             return importance_on_device(spec)
-        X, train = spec.model._host_tables(X, train)
+        X, host_train = spec.model._host_tables(X, spec.train)
+        spec = replace(spec, train=host_train)
         y, sample_weight = on_host(y), on_host(sample_weight)
     response = response_for(spec.losses, response_method)
     predictor = read_model(spec.model, response)
     probabilities = gives_probabilities(response)
     data = read_rows(spec, X, y, sample_weight, predictor.classes, probabilities=probabilities)
-    fitted = fit(spec, data, train)
+    fitted = fit(spec, data)
     context, residuals = _context(spec, data, fitted, predictor, probabilities)
     results = score_features(context, data.features, n_jobs, progress)
     return _result(spec, data, fitted, context, results, residuals)
@@ -241,7 +247,7 @@ def _result(
     results: Any,
     residuals: Any,
 ) -> ImportanceResult:
-    warn_of_singletons(results, level=4)
+    warn_of_singletons(results)
     adaptive = {}
     if spec.adaptive is not None:
         warn_of_max_repeats(spec.adaptive, results, data.weights)

@@ -11,13 +11,13 @@ import numpy as np
 
 from subgrove._core.execution import parallel_map, progress_bar
 from subgrove._core.kinds import Floats
-from subgrove._core.validate import reject_another_index
+from subgrove._core.validate import names_arguments, reject_another_index
 from subgrove._data.columns import parse_features
 from subgrove._data.table import fingerprint, read_table
 from subgrove._data.to_containers import copied, without_columns
 from subgrove._importance.importance import make_result
 from subgrove._importance.result import ImportanceResult
-from subgrove._importance.spec import read_pair, read_row_weights, reject_weighted_scores
+from subgrove._importance.spec import read_pair, read_row_weights, reject_weighted_scores, warn_of_few_rows
 from subgrove._models.predictor import default_loss, gives_probabilities, read_model, read_target, response_for
 from subgrove._scoring.feature_result import FeatureResult
 from subgrove._scoring.row_losses import ALL, RowLosses, describe_baseline_row, weighted_mean
@@ -29,6 +29,7 @@ from subgrove.samplers.resampled_feature import ALL_ROWS
 Refit = Callable[[Any, Any], Any]
 
 
+@names_arguments()
 def loco(
     model: Any,
     X: Any,
@@ -91,10 +92,11 @@ def loco(
     {'temp': 341.0, 'hum': 54.0, 'wind': 72.0}
     """
     train_X, train_y = _training(train)
-    losses = get_all(default_loss(model) if loss is None else loss)
+    losses = get_all(default_loss(model, y) if loss is None else loss)
     needed = response_for(losses, response_method)
     predictor = read_model(model, needed)
     table = read_table(X, lenient=True)
+    warn_of_few_rows(table.n_rows)
     reject_another_index(X, y=y, sample_weight=sample_weight)
     reject_another_index(train_X, y=train_y)
     groups = parse_features(features, table.names)

@@ -61,8 +61,8 @@ def importance_on_device(spec: ImportanceSpec) -> ImportanceResult:
                 predictor, sampler, table, data.features, spec.n_repeats, spec.seed, checker, spec.progress
             )
     fitted = FittedRows(sampler, table, train, mark.result())
-    warn_of_same_rows(sampler, fitted.fingerprint, table, train, level=4)
-    warn_of_singletons(results, level=4)
+    warn_of_same_rows(sampler, fitted.fingerprint, data.table, table, train)
+    warn_of_singletons(results)
     settings = spec.settings(
         fitted.settings,
         data.given,

@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 
 from subgrove._core.execution import RandomStateLike, progress_bar, read_seed, stream
-from subgrove._core.html_views import HtmlView
+from subgrove._core.html_views import ResultView
 from subgrove._core.kinds import Floats
-from subgrove._core.text import lines_of
-from subgrove._core.validate import reject_another_index, whole_number
+from subgrove._core.text import lines_of, with_errors
+from subgrove._core.validate import names_arguments, reject_another_index, whole_number
 from subgrove._data.replace_columns import Frames
 from subgrove._data.table import read_table
 from subgrove._data.to_containers import table_of_lines
@@ -46,7 +46,7 @@ from subgrove.exceptions import InputError, ParameterError, SubgroveWarning
 
 
 @dataclass(frozen=True, eq=False)
-class RefitsResult(HtmlView):
+class RefitsResult(ResultView):
     """Importance of features for a model class: the mean over models fitted on random splits.
 
     Attributes
@@ -83,6 +83,8 @@ class RefitsResult(HtmlView):
     >>> len(refits.refits)
     9
     """
+
+    _tables = ("overall", "refits")
 
     features: tuple[str, ...]
     losses: tuple[str, ...]
@@ -137,19 +139,12 @@ class RefitsResult(HtmlView):
         """
         return replace(self, level=checked_level(level))
 
-    def save(self, path: str | Path) -> None:
-        """Write the result as JSON; a file that exists is replaced once the new one is complete.
-
-        Parameters
-        ----------
-        path : str or path
-            Where to write, such as "refits.json".
-        """
+    def _write_json(self, path: Path) -> None:
         write_result("importance over refits", self, path)
 
     @classmethod
     def load(cls, path: str | Path) -> RefitsResult:
-        """Read a file that `save` wrote.
+        """Read a JSON file that `save` wrote.
 
         Parameters
         ----------
@@ -160,7 +155,8 @@ class RefitsResult(HtmlView):
 
     def __repr__(self) -> str:
         found = self._largest_first()
-        lines = [(line["feature"], f"{line['estimate']:>12.6g}  +- {line['std_error']:.3g}") for line in found]
+        texts = with_errors([line["estimate"] for line in found], [line["std_error"] for line in found])
+        lines = [(line["feature"], text) for line, text in zip(found, texts, strict=True)]
         return lines_of(f"<RefitsResult: {len(self.features)} features, {self.estimates.shape[2]} refits>", lines)
 
     def _largest_first(self) -> list[dict[str, Any]]:
@@ -170,6 +166,7 @@ class RefitsResult(HtmlView):
         return list(table.sort_values("estimate", ascending=False, kind="stable").to_dict("records"))
 
 
+@names_arguments()
 def importance_over_refits(
     model: Any,
     X: Any,

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from subgrove._core.html_views import HtmlView
-from subgrove._core.text import lines_of, quote
+from subgrove._core.html_views import ResultView
+from subgrove._core.text import lines_of, quote, with_errors
 from subgrove._data.to_containers import table_of_lines
 from subgrove._importance.intervals import adjusted_p_values
 from subgrove._importance.recompute import ScoringSource
@@ -26,7 +26,7 @@ Block = tuple[str, ...]  # columns that are added in one step
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RelativeImportance(HtmlView):
+class RelativeImportance(ResultView):
     """Importance of a feature for growing sets of conditioning columns, as returned by `ImportanceResult.relative`.
 
     Attributes
@@ -102,7 +102,8 @@ class RelativeImportance(HtmlView):
 
     def __repr__(self) -> str:
         losses, names = self.results[0].losses, ["given nothing", *(f"+ {name}" for name in self.added[1:])]
-        numbers = [f"{row['estimate']:>12.6g}  +- {row['std_error']:.3g}" for row in self._lines(losses[0])]
+        rows = self._lines(losses[0])
+        numbers = with_errors([row["estimate"] for row in rows], [row["std_error"] for row in rows])
         lines = list(zip(names, numbers, strict=True))
         return lines_of(f"<RelativeImportance of {self.feature!r}: {', '.join(losses)}>", lines, most=len(lines))
 

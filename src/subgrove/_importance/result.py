@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from subgrove._core.html_views import html_of
+from subgrove._core.html_views import ResultView
 from subgrove._core.validate import number_in
 from subgrove._data.table import read_table
 from subgrove._data.to_containers import table_of_lines
@@ -30,7 +30,7 @@ from subgrove.exceptions import ParameterError
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ImportanceResult(ImportanceTests):
+class ImportanceResult(ImportanceTests, ResultView):
     """Importance of features: overall, by subgroup, by row.
 
     Attributes
@@ -84,6 +84,25 @@ class ImportanceResult(ImportanceTests):
     ['season in {WINTER}', 'season in {SPRING, FALL}']
     """
 
+    _tables = ("overall",)
+
+    def __getitem__(self, feature: str | Sequence[str]) -> ImportanceResult:
+        """Return the result of one feature, a group (by its name or its members), or a list of features.
+
+        Adjusted p-values of the result are adjusted for the features that it has.
+
+        Examples
+        --------
+        >>> import subgrove as sg
+        >>> test = sg.datasets.bike()
+        >>> imp = sg.importance(lambda X: 100 * X["temp"], test.X, test.y, sampler="marginal", random_state=1)
+        >>> imp["temp"].features, imp[["temp", "hum"]].features
+        (('temp',), ('temp', 'hum'))
+        """
+        members = {frozenset(score.feature) for score in self.scores}
+        several = isinstance(feature, list) and frozenset(map(str, feature)) not in members
+        return replace(self, scores=tuple(score_of(self.scores, each) for each in (feature if several else [feature])))
+
     def calibrated(self, X: Any) -> ImportanceResult:
         """Return the result with test rows weighted so that they resemble all rows, those of X included.
 
@@ -115,7 +134,8 @@ class ImportanceResult(ImportanceTests):
         >>> linear = sg.simulate.scenario("linear")
         >>> train, test = linear.sample(2000, random_state=1), linear.sample(400, random_state=2)
         >>> imp = sg.importance(
-        ...     linear.model, test.X, test.y, train=train.X, features=["x1"], n_repeats=20, random_state=1
+        ...     linear.model, test.X, test.y, train=train.X, features=["x1"], n_repeats=20,
+        ...     loss="squared_error", random_state=1
         ... )
         >>> line = imp.calibrated(train.X).calibration.iloc[0]
         >>> f"by {line['columns']}: {line['uncalibrated_std_error']:.2f}, then {line['std_error']:.2f}"
@@ -303,21 +323,12 @@ class ImportanceResult(ImportanceTests):
         score = score_of(with_rows(self.scores, "relative"), feature)
         return relative_steps(self, stored_inputs(self._source, "relative"), score.feature, order)
 
-    def save(self, path: str | Path) -> None:
-        """Write the result as JSON; a file that exists is replaced once the new one is complete.
-
-        Labels of the rows (a pandas index) are stored if they are text or integers.
-
-        Parameters
-        ----------
-        path : str or path
-            Where to write, such as "importance.json".
-        """
+    def _write_json(self, path: Path) -> None:
         write_result("importance", self, path)
 
     @classmethod
     def load(cls, path: str | Path) -> ImportanceResult:
-        """Read a file that `save` wrote.
+        """Read a JSON file that `save` wrote. Labels of rows are in it if they are text or integers.
 
         Parameters
         ----------
@@ -329,6 +340,3 @@ class ImportanceResult(ImportanceTests):
 
     def __repr__(self) -> str:
         return result_text(self)
-
-    def _repr_html_(self) -> str:
-        return html_of(self)

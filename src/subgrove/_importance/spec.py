@@ -16,22 +16,26 @@ import numpy as np
 
 from subgrove._core.execution import effective_jobs, read_seed
 from subgrove._core.kinds import Floats, Rows
-from subgrove._core.validate import reject_another_index, whole_number
+from subgrove._core.text import count_of, percent
+from subgrove._core.validate import caller_level, reject_another_index, whole_number
 from subgrove._core.weights import read_weights
 from subgrove._data.columns import parse_features
+from subgrove._data.from_containers import names_and_rows
 from subgrove._data.replace_columns import Frames
-from subgrove._data.table import Table, fingerprint, read_once, read_table
+from subgrove._data.table import Table, fingerprint, read_once, read_table, shared_rows
 from subgrove._models.predictor import Target, as_model, default_loss, read_target
 from subgrove._scoring.adaptive_repeats import AdaptiveRepeats
 from subgrove._scoring.feature_result import FeatureResult
 from subgrove._scoring.row_losses import RowLosses
 from subgrove._version import __version__
-from subgrove.exceptions import ParameterError, SameRowsWarning, SingletonSubgroupWarning
+from subgrove.exceptions import FewRowsWarning, InputError, ParameterError, SameRowsWarning, SingletonSubgroupWarning
 from subgrove.losses import Loss
 from subgrove.losses.named import get_all
 from subgrove.samplers.base import Feature, FittedSampler, title
-from subgrove.samplers.fit import features_of, fitted_sampler, sampler_name, training_rows, with_columns
+from subgrove.samplers.fit import features_of, fitted_sampler, sampler_name, with_columns
 from subgrove.samplers.given import Given, fitted_given, read_given
+
+_FEW_ROWS = 50  # test rows, below which intervals are unreliable
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -93,7 +97,7 @@ def validate(
         raise ParameterError(f"check_fidelity must be True or False; got {others['check_fidelity']!r}.")
     effective_jobs(others["n_jobs"])  # raises if n_jobs is invalid
     seed, model = read_seed(random_state), as_model(model)
-    losses = get_all(default_loss(model) if loss is None else loss)
+    losses = get_all(default_loss(model, others["y"]) if loss is None else loss)
     return ImportanceSpec(
         model=model,
         losses=losses,
@@ -144,6 +148,7 @@ def read_rows(
 ) -> EvaluationRows:
     """Read the test rows; those of weight 0 are left out."""
     table = read_table(X, lenient=True)
+    warn_of_few_rows(table.n_rows)
     features = spec.parse_features(table.names)
     reject_another_index(X, y=y, sample_weight=sample_weight)
     target = read_target(y, table.n_rows, classes, spec.losses, probabilities=probabilities)
@@ -165,6 +170,17 @@ def read_rows(
     )
 
 
+def warn_of_few_rows(n_rows: int) -> None:
+    """Say that there are few test rows."""
+    if n_rows < _FEW_ROWS:
+        warnings.warn(
+            f"X has {count_of(n_rows, 'row')}; with fewer than {_FEW_ROWS}, estimates are noisy and their intervals "
+            "unreliable. Pass more held-out rows.",
+            FewRowsWarning,
+            stacklevel=caller_level(),
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class FittedRows:
     """A fitted sampler, the test rows as it reads them, and the training rows it was fitted on."""
@@ -181,14 +197,16 @@ class FittedRows:
         return {"trained_on": trained_on(self.sampler, self.train), "choices": choices}
 
 
-def fit(spec: ImportanceSpec, data: EvaluationRows, train: Any) -> FittedRows:
+def fit(spec: ImportanceSpec, data: EvaluationRows) -> FittedRows:
     """Fit the sampler; warn if it was fitted on the test rows."""
-    with read_once(data.rows, training_rows(train), table=data.table):
+    train = spec.train
+    _reject_reordered(spec.model, data.table.names, train)
+    with read_once(data.rows, train, table=data.table):
         sampler, table = fit_sampler(
             spec.sampler, data.given, data.rows, data.table, train, data.features, spec.model, spec.seed
         )
         mark = fingerprint(data.table)
-        warn_of_same_rows(sampler, mark, table, train, level=5)
+        warn_of_same_rows(sampler, mark, data.table, table, train)
     return FittedRows(sampler, table, train, mark)
 
 
@@ -218,27 +236,38 @@ def trained_on(fitted: FittedSampler, train: Any) -> str:
     return "before" if train is None else "train"
 
 
-def warn_of_same_rows(fitted: FittedSampler, mark: str, redrawn: Table, train: Any, level: int = 3) -> None:
-    """Say that the sampler was fitted on the rows that it is used on."""
-    fitted = next((part for part in fitted.members if not part.keeps_marginal), fitted)
-    exempt = fitted.cross_fitted or fitted.keeps_marginal or fitted.user_defined
-    trained = fitted.training_fingerprint
-    if trained is not None:
-        mark = fingerprint(redrawn) if fitted.has_user_kinds else mark
-    elif train is None or exempt or not fitted.learned_from_rows:
-        return
-    else:
-        trained = fingerprint(read_table(getattr(train, "X", train), lenient=True))
-    if trained == mark:
-        warnings.warn(
-            "The sampler was fitted on the same rows as it is now used on. Fit it on training rows, or leave train "
-            "out, which cross-fits.",
-            SameRowsWarning,
-            stacklevel=level,
+def _reject_reordered(model: Any, names: tuple[str, ...], train: Any) -> None:
+    """Raise if columns are in another order than in training, and the model does not know their names."""
+    by_position = hasattr(model, "n_features_in_") and not hasattr(model, "feature_names_in_")
+    trained = names_and_rows(train)[0] if train is not None and by_position else names
+    if set(trained) == set(names) and tuple(trained) != names:
+        raise InputError(
+            "X has the columns of train in another order, and model was fitted on an array, so it goes by position. "
+            "Pass X with its columns in the order of train."
         )
 
 
-def warn_of_singletons(scores: Sequence[FeatureResult], level: int = 3) -> None:
+def warn_of_same_rows(fitted: FittedSampler, mark: str, table: Table, redrawn: Table, train: Any) -> None:
+    """Say that test rows are training rows; `mark` is the fingerprint of `table`, `redrawn` the same as resampled."""
+    fitted = next((part for part in fitted.members if not part.keeps_marginal), fitted)
+    own = fingerprint(redrawn) if fitted.training_fingerprint and fitted.has_user_kinds else mark
+    if fitted.training_fingerprint == own:
+        what = "The sampler was fitted on the same rows as X"
+    elif train is not None and (share := shared_rows(table, read_table(train, lenient=True))):
+        what = (
+            "X and train have the same rows" if share == 1 else f"{percent(share)} of the rows of X are also in train"
+        )
+    else:
+        return
+    warnings.warn(
+        f"{what}. Importance on training rows is optimistic, and resampled rows look more realistic than they "
+        "are. Pass held-out rows as X and y.",
+        SameRowsWarning,
+        stacklevel=caller_level(),
+    )
+
+
+def warn_of_singletons(scores: Sequence[FeatureResult]) -> None:
     """Say which subgroups had one row, which no other row of the same subgroup could be given to."""
     alone = [f"{score.title!r} where {score.rules[k]}" for score in scores for k in score.singletons]
     if alone:
@@ -248,7 +277,7 @@ def warn_of_singletons(scores: Sequence[FeatureResult], level: int = 3) -> None:
             f"{'; '.join(alone[:3])}{more}. Use samplers.SubgroupSampler(donors='train'), a smaller "
             "max_depth or more rows.",
             SingletonSubgroupWarning,
-            stacklevel=level,
+            stacklevel=caller_level(),
         )
 
 

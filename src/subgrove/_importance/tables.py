@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from subgrove._core.kinds import Floats
-from subgrove._core.text import count_of
+from subgrove._core.text import count_of, with_errors
 from subgrove._data.to_containers import as_count
 from subgrove._importance.intervals import (
     MONTE_CARLO,
@@ -40,6 +40,17 @@ from subgrove.samplers.base import Feature
 
 MARK = "!"
 NOT_REALISTIC = "resampled rows are not realistic"
+_CONDITIONAL = (
+    "auto",
+    "cart",
+    "forest_nodes",
+    "imputation",
+    "intervals",
+    "knockoffs",
+    "shifted_subgroups",
+    "subgroups",
+)
+_KINDS = {**dict.fromkeys(_CONDITIONAL, "conditional"), "marginal": "marginal", "left out": "LOCO"}
 _MAX_SHOWN = 20  # features in the text of a result
 _ROUNDING = 1e-12  # smaller relative differences count as 0
 
@@ -220,18 +231,28 @@ def sampler_choices(result: ImportanceData) -> dict[str, list[SamplerChoice]]:
     return {name: [SamplerChoice.from_dict(one) for one in choices] for name, choices in stored.items()}
 
 
+def importance_kind(result: ImportanceData) -> str:
+    """Return "conditional" or "marginal"; "LOCO" for refitted models, "" for other samplers."""
+    given = result.settings.get("given")
+    if given and not any(given.values()) and None not in given.values():
+        return "marginal"
+    return _KINDS.get(str(result.settings.get("sampler")), "")
+
+
 def result_text(result: ImportanceData) -> str:
     """Return a result as text: the largest importances first, those of unrealistic rows marked."""
+    kind = importance_kind(result)
     lines = [
-        f"<ImportanceResult: {count_of(len(result.scores), 'feature')}, {count_of(result.n_rows, 'row')}, "
-        f"sampler {result.settings.get('sampler')}, loss {', '.join(result.losses)}>"
+        f"<ImportanceResult: {f'{kind} importance'.strip()} of {count_of(len(result.scores), 'feature')}, "
+        f"{count_of(result.n_rows, 'row')}, sampler {result.settings.get('sampler')}, loss {', '.join(result.losses)}>"
     ]
-    width = max(len(name) for name in result.features)
-    for score in sorted(result.scores, key=lambda score: -score.overall[0].mean())[:_MAX_SHOWN]:
-        line = overall_line(result, score, 0)
-        mark = f"  {MARK}" if is_unrealistic(score) else ""
-        error = f"({line['reliable']})" if line["reliable"] else f"+- {line['std_error']:.3g}"
-        lines.append(f"  {score.title:<{width}}  {line['estimate']:>12.6g}  {error}{mark}")
+    shown = sorted(result.scores, key=lambda score: -score.overall[0].mean())[:_MAX_SHOWN]
+    table = [overall_line(result, score, 0) for score in shown]
+    errors = [np.nan if line["reliable"] else line["std_error"] for line in table]
+    texts, width = with_errors([line["estimate"] for line in table], errors), max(map(len, result.features))
+    for score, line, text in zip(shown, table, texts, strict=True):
+        reason, mark = f"  ({line['reliable']})" if line["reliable"] else "", f"  {MARK}" * is_unrealistic(score)
+        lines.append(f"  {score.title:<{width}}  {text}{reason}{mark}")
     if len(result.scores) > _MAX_SHOWN:
         lines.append(f"  ... and {len(result.scores) - _MAX_SHOWN} more")
     if any(map(is_unrealistic, result.scores)):

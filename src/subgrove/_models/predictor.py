@@ -12,6 +12,7 @@ Requirements this design meets:
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast
@@ -19,9 +20,10 @@ from typing import Any, Literal, cast
 import numpy as np
 import numpy.typing as npt
 
+from subgrove._core.validate import caller_level
 from subgrove._data.from_containers import is_missing
 from subgrove._data.to_containers import copied
-from subgrove.exceptions import InputError, LengthError, ModelError, ParameterError
+from subgrove.exceptions import InputError, LengthError, ModelError, ParameterError, SubgroveWarning
 from subgrove.losses import Loss
 
 Predictions = npt.NDArray[Any]
@@ -66,6 +68,7 @@ class Predictor:
         except Exception as error:
             raise ModelError(
                 f"The model raised {type(error).__name__} on {n_rows} rows ({about(None)}): {error}"
+                f"{_remedy(self.model)}"
             ) from error
         self.n_rows += n_rows
         self.n_calls += 1
@@ -100,6 +103,16 @@ def read_model(model: Any, response: str, *, argument: str = "model") -> Predict
     )
 
 
+def _remedy(model: Any) -> str:
+    """Return what to pass instead of a model whose `predict` takes no table; "" for others."""
+    if type(model).__name__ != "Booster" or type(model).__module__.partition(".")[0] != "xgboost":
+        return ""
+    return (
+        ". A Booster of XGBoost predicts a DMatrix only: pass a function as the model, "
+        "`lambda X: booster.predict(xgboost.DMatrix(X, enable_categorical=True))`, or an XGBRegressor or XGBClassifier."
+    )
+
+
 def as_model(model: Any) -> Any:
     """Return a `torch.nn.Module` without `predict` as a `DeviceModel`; anything else unchanged."""
     nn = getattr(sys.modules.get("torch"), "nn", None)  # PyTorch is not imported to find out
@@ -121,11 +134,46 @@ def is_classifier(model: Any) -> bool:
         return False
 
 
-def default_loss(model: Any) -> str:
-    """Return the default loss of a model: log loss or zero-one loss for classifiers, else squared error."""
-    if not is_classifier(model):
-        return "squared_error"
-    return "log_loss" if hasattr(model, "predict_proba") else "zero_one"
+def default_loss(model: Any, y: Any) -> str:
+    """Return the default loss of a model: absolute error, for classes log loss, or zero-one loss without probabilities.
+
+    If y has only 0 and 1, predictions of a regression or a function may be probabilities. Their absolute error is least
+    for 0 or 1, not for the true probability: the default is then squared error, which is the Brier score.
+    """
+    owner, name = getattr(model, "__self__", None), getattr(model, "__name__", "")
+    if name == "predict_proba" and hasattr(owner, name):
+        raise ParameterError(
+            f"model is the method predict_proba of {type(owner).__name__}. Pass the classifier itself: its classes are "
+            f"then known, and the default loss is log loss. Or name a loss, such as loss='log_loss'."
+        )
+    unread = isinstance(y, str) or type(y).__module__.partition(".")[0] == "torch"  # a column name, or a tensor
+    values = None if unread else np.asarray(y)
+    if is_classifier(model) or (values is not None and _are_labels(values)):
+        probabilities = hasattr(model, "predict_proba") or not (hasattr(model, "predict") or name == "predict")
+        return "log_loss" if probabilities else "zero_one"
+    if values is None or not _are_zero_and_one(values):
+        return "absolute_error"
+    warnings.warn(
+        "y has only the values 0 and 1, but model is not a classifier: predictions are compared with y by squared "
+        "error (the Brier score, if they are probabilities). For classes, pass the classifier itself, or name a loss.",
+        SubgroveWarning,
+        stacklevel=caller_level(),
+    )
+    return "squared_error"
+
+
+def _are_zero_and_one(values: npt.NDArray[Any]) -> bool:
+    is_number = values.dtype.kind in "biufO"
+    return is_number and bool(np.isin(values, (0, 1)).all()) and bool((values == 0).any() and (values == 1).any())
+
+
+def _are_labels(values: npt.NDArray[Any]) -> bool:
+    if values.dtype.kind == "O":
+        try:
+            values.astype(np.float64)
+        except (TypeError, ValueError):
+            return True
+    return values.dtype.kind in "US"
 
 
 def response_for(losses: Sequence[Loss], response: str | None) -> str:
@@ -330,9 +378,16 @@ def _reject_unknown_labels(raw: npt.NDArray[Any], classes: tuple[Any, ...]) -> N
     if raw.ndim == 2 or not classes:
         return
     known = set(classes)
-    unknown = sorted({repr(label) for label in raw.tolist() if label not in known})
+    labels = {*raw.tolist()}
+    unknown = sorted({repr(label) for label in labels if label not in known})
     if unknown:
+        other_coding = labels.isdisjoint(known)
+        remedy = (
+            "Pass y in the coding that the model was trained with"
+            if other_coding
+            else "Drop these rows, or train it on them"
+        )
         raise InputError(
             f"y has classes that the model was not trained on: {', '.join(unknown[:5])}. "
-            f"It knows {', '.join(repr(label) for label in classes[:20])}. Drop these rows, or train it on them."
+            f"It knows {', '.join(repr(label) for label in classes[:20])}. {remedy}."
         )

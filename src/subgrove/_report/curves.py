@@ -80,7 +80,7 @@ def _curves(inputs: ReportInputs, feature: str, partition: Partition | None) -> 
     if series.info.kind != "numeric":
         shown, pooled = _shown_levels(series)
         more.update({"grid": [series.info.levels[at] for at in shown]} if pooled else {})
-    effects = [effect(model, X, feature, kind="pdp", **more), effect(model, X, feature, kind="ale", **more)]
+    effects = [effect(model, X, feature, subgroups=None, **more), effect(model, X, feature, kind="ale", **more)]
     lines = [line for one in effects for line in _lines(inputs, one, all_rows=True)]
     if partition is not None and len(partition) > 1:
         effects.append(effect(model, X, feature, kind="pdp", subgroups=partition, **more))

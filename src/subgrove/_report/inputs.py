@@ -19,9 +19,11 @@ from subgrove._data.replace_columns import Frames
 from subgrove._data.table import Table, read_table
 from subgrove._dependence.groups import groups_of, named_group
 from subgrove._importance.evidence import IMPORTANT
+from subgrove._importance.spec import read_pair
 from subgrove._models.predictor import (
     Predictor,
     Target,
+    default_loss,
     gives_probabilities,
     is_classifier,
     read_model,
@@ -187,7 +189,8 @@ def read_inputs(
 ) -> ReportInputs:
     """Return the validated arguments of `report`."""
     seed = read_seed(random_state)
-    trained, tested = (read_pair(rows, argument, model, seed) for rows, argument in ((train, "train"), (test, "test")))
+    given = ((train, "train"), (test, "test"))
+    trained, tested = (read_labelled(rows, argument, model, seed) for rows, argument in given)
     _reject_other_columns(trained.table.names, tested.table.names)
     effective_jobs(n_jobs)  # raises if n_jobs is invalid
     depth = whole_number("max_depth", max_depth, least=0)
@@ -220,17 +223,9 @@ def read_inputs(
     )
 
 
-def read_pair(rows: Any, argument: str, model: Any, seed: int) -> LabelledRows:
+def read_labelled(rows: Any, argument: str, model: Any, seed: int) -> LabelledRows:
     """Return the rows and target of a data set or of a pair; a sample of the rows of large data."""
-    if hasattr(rows, "X") and hasattr(rows, "y"):
-        X, y = rows.X, rows.y
-    elif isinstance(rows, tuple | list) and len(rows) == 2:
-        X, y = rows
-    else:
-        raise ParameterError(
-            f"{argument} must be a pair (X, y), or have .X and .y; got {type(rows).__name__}. "
-            f"Pass {argument}=(X, y), the table of features and the column of the target."
-        )
+    X, y = read_pair(argument, rows, f" Pass {argument}=(X, y): the performance of the model is compared on both.")
     n_total = None
     if is_large(X):
         X, y, n_total = _sampled(as_large(X), y, argument, model, seed)
@@ -289,22 +284,6 @@ def _loss(loss: Any, model: Any, y: Any) -> Loss:
             f"interval. Name a loss that has a value for each row, such as 'absolute_error', 'log_loss' or 'brier'."
         )
     return losses[0]
-
-
-def default_loss(model: Any, y: Any) -> str:
-    """Return the default loss of the task; for numbers, one in the unit of the target."""
-    if is_classifier(model) or not _are_numbers(y):
-        probabilities = hasattr(model, "predict_proba") or not hasattr(model, "predict")
-        return "log_loss" if probabilities else "zero_one"
-    return "absolute_error"
-
-
-def _are_numbers(y: Any) -> bool:
-    try:
-        np.asarray(y).astype(np.float64)
-    except (TypeError, ValueError):
-        return False
-    return np.asarray(y).dtype.kind not in "US"
 
 
 def _targets(model: Any, loss: Loss, train: LabelledRows, test: LabelledRows) -> tuple[Target, Target]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from subgrove._core.text import count_of, listed, percent, quote
 from subgrove._data.columns import number_text
-from subgrove._data.table import TypedColumn, fingerprint
+from subgrove._data.table import TypedColumn, shared_rows
 from subgrove._dependence import Dependence, dependence
 from subgrove._dependence.dependence import LEAST_ROWS
 from subgrove._report.curves import SHOWN_CLASSES, level_codes
@@ -78,8 +78,10 @@ def _value(value: float, series: TypedColumn) -> str:
 
 
 def _data_sentences(inputs: ReportInputs, columns: tuple[ColumnSummary, ...]) -> tuple[str, ...]:
-    same = fingerprint(inputs.train.table) == fingerprint(inputs.test.table)
-    tested = "the same rows, so its performance is overstated" if same else count_of(inputs.test.n, "other row")
+    share, tested = shared_rows(inputs.test.table, inputs.train.table), count_of(inputs.test.n, "other row")
+    if share:
+        what = "the same rows" if share == 1 else f"{inputs.test.n:,} rows, of which {percent(share)} are the same"
+        tested = f"{what}, so its performance is overstated"
     sentences = [f"The model was trained on {count_of(inputs.train.n, 'row')} and is explained on {tested}."]
     sentences += [
         f"The {name} rows are a random sample of {pair.n_total:,} rows."

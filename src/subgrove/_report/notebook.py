@@ -177,12 +177,22 @@ def fidelity_html(result: Fidelity) -> str:
     for line in lines:
         estimate, place, rank = (float(line[name]) for name in ("estimate", "position", "mean_rank"))
         picture = dot(scale, place, place, place)
-        rows.append([line["sampler"], estimate, place, picture, rank, line.get("auc"), int(line["failed"])])
-    heads = ["sampler", "fidelity", "position", "0 marginal, 1 unchanged", "mean rank"]
+        rows.append(
+            [
+                line["sampler"],
+                int(line["n_features"]),
+                estimate,
+                place,
+                picture,
+                rank,
+                line.get("auc"),
+                int(line["failed"]),
+            ]
+        )
+    heads = ["sampler", "features", "fidelity", "position", "0 marginal, 1 unchanged", "mean rank"]
     heads_of_checks = ["AUC" if result.auc is not None else None, "failed"]
-    common = int(lines[0]["n_features"])
     note = (
-        f"Means over the {count_of(common, 'feature')} that all samplers could sample; {result.n:,} resampled rows "
+        f"Means over the features that each sampler can resample; {result.n:,} resampled rows "
         f"against {result.n_reference:,}. Fidelity is -log of the squared MMD: larger is better."
     )
     failed = [f"{sampler} could not sample {feature}: {why}" for (feature, sampler), why in result.notes.items()]

@@ -17,7 +17,14 @@ from subgrove._importance.intervals import SAMPLER
 from subgrove._importance.refits import RefitsResult
 from subgrove._importance.relative import RelativeImportance
 from subgrove._importance.result import ImportanceResult
-from subgrove._importance.tables import MARK, NOT_REALISTIC, is_unrealistic, overall_line, subgroup_lines
+from subgrove._importance.tables import (
+    MARK,
+    NOT_REALISTIC,
+    importance_kind,
+    is_unrealistic,
+    overall_line,
+    subgroup_lines,
+)
 from subgrove._report.notebook_cards import MOST_ROWS, bar, between, card, chart_scale, dot, folded, sentences, table
 from subgrove._report.svg import number
 from subgrove._scoring.feature_result import FeatureResult
@@ -36,8 +43,11 @@ def importance_html(result: ImportanceResult) -> str:
     cells = [[*row, _verdict(score)] for row, score in zip(_with_intervals(lines, marks), best, strict=True)]
     shown = table(heads, cells, len(result.scores), ".overall")
     warning = [f"{MARK} {NOT_REALISTIC}."] if any(marks) else []
-    title = f"Importance of {count_of(len(result.scores), 'feature')}"
-    return card(title, _about(result, lines), shown, sentences(warning), _subgroups(result, best))
+    kind = importance_kind(result)
+    title = f"{f'{kind} importance'.strip()} of {count_of(len(result.scores), 'feature')}"
+    return card(
+        title[0].upper() + title[1:], _about(result, lines), shown, sentences(warning), _subgroups(result, best)
+    )
 
 
 @html_of.register

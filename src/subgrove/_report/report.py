@@ -20,6 +20,7 @@ from subgrove._core.execution import RandomStateLike, progress_bar
 from subgrove._core.files import check_file_path, write_text
 from subgrove._core.html_views import html_of
 from subgrove._core.text import count_of
+from subgrove._core.validate import names_arguments
 from subgrove._data.table import read_once
 from subgrove._importance import importance
 from subgrove._report.features import (
@@ -48,10 +49,9 @@ from subgrove._report.wording import tidy
 from subgrove.exceptions import ParameterError, SubgroveWarning
 
 
-def summarize(inputs: ReportInputs, labels: ReportLabels, *, progress: bool | None) -> Summary:
-    """Return the summary of a report."""
+def summarize(inputs: ReportInputs, labels: ReportLabels, messages: list[str], *, progress: bool | None) -> Summary:
+    """Return the summary of a report; warnings are added to `messages`."""
     data = data_summary(inputs, labels.columns)
-    messages: list[str] = []
     n = len(inputs.features)
     with progress_bar(progress, 7 * n, "Explaining the model") as advance, _collected(messages):
         quality = performance(inputs)
@@ -242,6 +242,7 @@ class Report:
         return html_of(self)
 
 
+@names_arguments("Pass rows and target as pairs: report(model, (X_train, y_train), (X_test, y_test)).")
 def report(
     model: Any,
     train: Any,
@@ -271,8 +272,9 @@ def report(
         The features to explain, and groups of them as lists, as in `importance`; all columns by default. The members
         of a group are explained one by one and together. Unless groups are given, those of `find_groups` are.
     loss : str, Loss or callable, optional
-        The loss in which importance is measured; it must have a value for each row. By default absolute error; for
-        classifiers log loss, or the share of rows misclassified if they have no `predict_proba`.
+        The loss in which importance is measured; it must have a value for each row. The default is that of
+        `importance`: absolute error; for classifiers log loss, or the share of rows misclassified if they have no
+        `predict_proba`; squared error if y has only 0 and 1 and the model is not a classifier.
     sampler : str or sampler, default "auto"
         How features are resampled given the others, as in `importance`. It must condition on other columns; marginal
         importance is in the report anyway.
@@ -315,9 +317,11 @@ def report(
     yr is important: 273 (95 % interval 221 to 322).
     """
     texts = read_labels(labels)
-    inputs = read_inputs(
-        model, train, test, features, loss, sampler, max_depth, n_repeats, random_state, texts.target, n_jobs
-    )
+    messages: list[str] = []
+    with _collected(messages):
+        inputs = read_inputs(
+            model, train, test, features, loss, sampler, max_depth, n_repeats, random_state, texts.target, n_jobs
+        )
     train, test = inputs.train, inputs.used
     with read_once(train.X, inputs.drawn.X, table=train.table), read_once(test.X, table=test.table):
-        return Report(summarize(inputs, texts, progress=progress))
+        return Report(summarize(inputs, texts, messages, progress=progress))

@@ -49,7 +49,7 @@ class LargeData:
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "bike.parquet"
     >>> sg.datasets.bike().X.to_parquet(path)
     >>> rows = sg.LargeData(path, chunk_rows=200)
-    >>> effect = sg.effect(lambda X: 100 * X["temp"], rows, "temp", grid_resolution=3)
+    >>> effect = sg.effect(lambda X: 100 * X["temp"], rows, "temp", subgroups=None, grid_resolution=3)
     >>> effect.curves["n"].tolist()
     [731, 731, 731]
     """

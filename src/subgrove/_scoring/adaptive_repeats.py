@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from subgrove._core.kinds import Floats
-from subgrove._core.validate import whole_number
+from subgrove._core.validate import caller_level, whole_number
 from subgrove._scoring.accumulate import LossAccumulator
 from subgrove._scoring.estimate_variance import overall_variance
 from subgrove._scoring.feature_result import FeatureResult
@@ -128,5 +128,5 @@ def warn_of_max_repeats(adaptive: AdaptiveRepeats, results: Sequence[FeatureResu
             f"of the error due to the test rows for {', '.join(map(repr, short[:5]))}{more}. Raise max_repeats or "
             f"share; the column mc_error has its size.",
             SubgroveWarning,
-            stacklevel=3,
+            stacklevel=caller_level(),
         )

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from subgrove._core.kinds import Floats
 from subgrove._core.text import quote
+from subgrove._core.validate import caller_level
 from subgrove._data.replace_columns import Rows
 from subgrove._models.predictor import About, Predictions, Target
 from subgrove.exceptions import ModelError, ParameterError, SubgroveWarning
@@ -143,8 +144,11 @@ class RowLosses:
             y = target.numbers[rows]
             predictions = _numbers(predictions, loss, about)
             if predictions.shape != y.shape:
+                probabilities = predictions.ndim > y.ndim
+                remedy = " Pass the classifier itself, or loss='log_loss', if they are probabilities." * probabilities
                 raise ModelError(
                     f"The model gave predictions of shape {predictions.shape} where y has {y.shape} ({about(None)})."
+                    f"{remedy}"
                 )
             return y, predictions
         if loss.response_method == "probability":
@@ -207,7 +211,7 @@ def _predicted_classes(predictions: Predictions, y: npt.NDArray[Any]) -> npt.NDA
 
 def _warn_of_other_class(predictions: Predictions, target: Target) -> None:
     """Warn if single probabilities are significantly lower for the class that they are taken to be of."""
-    if predictions.ndim != 1 or target.codes is None or target.codes.ndim != 1:
+    if predictions.ndim != 1 or predictions.dtype.kind not in "iufb" or target.codes is None or target.codes.ndim != 1:
         return
     first, second = (predictions[target.codes == code] for code in (0, 1))
     if min(len(first), len(second)) < 2:
@@ -220,7 +224,7 @@ def _warn_of_other_class(predictions: Predictions, target: Target) -> None:
             f"sorted order; it is lower in rows of {name} than in rows of {other}. If it is that of {other}, pass a "
             "function that gives 1 minus it.",
             SubgroveWarning,
-            stacklevel=5,
+            stacklevel=caller_level(),
         )
 
 
@@ -234,7 +238,7 @@ def _with_form(loss: Loss, values: Any, n_rows: int) -> Loss:
             f"loss {loss.name!r} gives one number for all rows and is taken as a loss: less is better. If more is "
             f"better, pass subgrove.losses.from_metric({loss.name}); if less is, with greater_is_better=False.",
             SubgroveWarning,
-            stacklevel=4,
+            stacklevel=caller_level(),
         )
     return from_metric(loss.function, name=loss.name, greater_is_better=more_is_better)
 
@@ -255,6 +259,11 @@ def _numbers(predictions: Predictions, loss: Loss, about: About) -> Predictions:
 
 
 def _probabilities(predictions: Predictions, target: Target, about: About) -> Floats:
+    if predictions.dtype.kind not in "iufb":
+        raise ModelError(
+            f"The model predicts {predictions.ravel().tolist()[0]!r} where probabilities are needed ({about(None)}). "
+            f"Pass the classifier itself, or loss='zero_one' for labels."
+        )
     if predictions.ndim == 1:
         predictions = np.column_stack([1.0 - predictions, predictions])
     expected = sum(len(part) for part in target.classes) if _several(target) else len(target.classes)

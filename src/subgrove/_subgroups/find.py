@@ -10,7 +10,7 @@ from typing import Any, Literal
 from subgrove._core.execution import effective_jobs, one_blas_thread, parallel_map
 from subgrove._core.kinds import MAX_LEVELS
 from subgrove._core.text import TOGETHER
-from subgrove._core.validate import reject_another_index
+from subgrove._core.validate import caller_level, names_arguments, reject_another_index
 from subgrove._core.weights import read_weights
 from subgrove._data.columns import Members, allowed_columns, parse_features
 from subgrove._data.table import ColumnInfo, Floats, Kind, Table, fingerprint, read_table
@@ -23,6 +23,7 @@ from subgrove.trees.training import SortedTable, select_columns
 AUTO = "auto"
 
 
+@names_arguments()
 def find_subgroups(
     X: Any,
     *,
@@ -166,7 +167,7 @@ def _without_unusable(table: Table, allowed: Members, given: Any) -> Members:
         f"Rules do not use the columns {listed}. Merge rare levels, convert columns that hold numbers or dates, or "
         f"pass the columns to use as given.",
         SubgroveWarning,
-        stacklevel=4,
+        stacklevel=caller_level(),
     )
     return tuple(name for name in allowed if name not in unusable)
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from subgrove._core.kinds import Floats
 from subgrove._importance import ImportanceResult
-from subgrove._importance.tables import MARK, NOT_REALISTIC, ImportanceData
+from subgrove._importance.tables import MARK, NOT_REALISTIC, ImportanceData, importance_kind
 from subgrove.exceptions import ParameterError
 from subgrove.plots import _figure
 from subgrove.plots._palette import GREY, MARKERS, color_of, font_size
@@ -251,7 +251,8 @@ def read_results(argument: str, result: Any, others: Sequence[Any]) -> dict[str,
             )
     found: dict[str, ImportanceResult] = {}
     for one in results:
-        name = str(one.settings.get("sampler") or one.settings.get("method") or "importance")
+        auto = importance_kind(one) if one.settings.get("sampler") == "auto" else ""
+        name = str(auto or one.settings.get("sampler") or one.settings.get("method") or "importance")
         found[_figure.unique_label(name, found)] = one
     return found
 

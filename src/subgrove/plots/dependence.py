@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from subgrove._core.html_views import plot_of
 from subgrove._core.kinds import Floats
 from subgrove._core.validate import whole_number
 from subgrove._dependence import Dependence
@@ -28,6 +29,7 @@ _GAP = 0.35  # between the first column and the others, in cells
 _DARK = 0.55  # from which on numbers are white
 
 
+@plot_of.register(Dependence)
 def dependence(result: Dependence, *, ax: Axes | None = None, top: int | None = None) -> Axes:
     """Draw a heat map of how well the other columns predict each feature.
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from subgrove._core.html_views import plot_of
 from subgrove._core.validate import whole_number
 from subgrove._effects import Effect
 from subgrove.exceptions import ParameterError
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 _WIDTH, _WIDEST, _HEIGHT = 6.4, 12.0, 4.0  # in inches
 
 
+@plot_of.register(Effect)
 def effect(
     effect: Effect | Mapping[str, Effect],
     *others: Effect,

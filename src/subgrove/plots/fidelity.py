@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from subgrove._core.html_views import plot_of
 from subgrove._core.kinds import Floats
 from subgrove._core.validate import whole_number
 from subgrove._fidelity import Fidelity
@@ -24,6 +25,7 @@ _BOUNDS = f"from {MARGINAL} to {UNCHANGED}"
 _BAR: dict[str, Any] = {"color": GREY, "alpha": 0.45, "linewidth": 5, "solid_capstyle": "butt"}
 
 
+@plot_of.register(Fidelity)
 def fidelity(result: Fidelity, *, ax: Axes | None = None, top: int | None = None) -> Axes:
     """Draw data fidelity: for each feature the samplers as points, between the two bounds.
 

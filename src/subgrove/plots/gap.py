@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from subgrove._core.html_views import plot_of
 from subgrove._core.kinds import Floats
 from subgrove._core.text import number
 from subgrove._importance import Gap, GapStep, RelativeImportance
@@ -25,6 +26,7 @@ _PAD = 4.0  # points between a bar and its number
 _MOST = 0.5  # share of the width that a number takes at most
 
 
+@plot_of.register(Gap)
 def gap(gap: Gap, *, ax: Axes | None = None) -> Axes:
     """Draw a gap: from marginal down to conditional importance, with a bar for each column.
 
@@ -128,6 +130,7 @@ def _texts(gap: Gap) -> list[str]:
     return texts
 
 
+@plot_of.register(RelativeImportance)
 def relative_importance(result: RelativeImportance, *, ax: Axes | None = None, loss: str | None = None) -> Axes:
     """Draw relative importance: a point and an interval for each step, from no column at the top to all.
 

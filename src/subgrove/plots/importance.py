@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from subgrove._core.html_views import plot_of
 from subgrove._core.kinds import Floats
 from subgrove._core.validate import whole_number
 from subgrove._importance import ImportanceResult
-from subgrove._importance.tables import NOT_REALISTIC, is_unrealistic
+from subgrove._importance.tables import NOT_REALISTIC, importance_kind, is_unrealistic
 from subgrove.exceptions import ParameterError
 from subgrove.plots import _figure, _rows
 from subgrove.plots._palette import COLORS, GREY, MARKERS, STYLES, color_of, small_size
@@ -23,6 +24,7 @@ _FEW = 15  # features whose conditioning may take two lines
 _REMEDY = ", keep fewer features with top="
 
 
+@plot_of.register(ImportanceResult)
 def importance(
     result: ImportanceResult | Mapping[str, ImportanceResult],
     *others: ImportanceResult,
@@ -77,13 +79,14 @@ def importance(
     shown = _rows.importance_rows(results, loss, None if top is None else whole_number("top", top, least=1))
     entries = tuple(_feature_entry(name, given) for name, given in zip(shown.features, shown.given, strict=True))
     rows = _rows.RowLabels(entries, n_below=2 if len(entries) <= _FEW else 1, remedy=_REMEDY)
+    kinds = {importance_kind(one) for one in results.values()}
     more = shown.left_out
     left_out = f"; {more} feature{'s' * (more > 1)} with smaller estimates left out" if more else ""
     legend = {one.label: _rows.handle(place) for place, one in enumerate(shown.series)}
     ax = _rows.draw_rows(
         ax,
         rows,
-        label=shown.label,
+        label=f"{kinds.pop() if len(kinds) == 1 else ''} importance ({shown.label})".strip(),
         text=shown.intervals + left_out + _rows.fidelity_note(shown),
         legend=legend if len(legend) > 1 else None,
     )
@@ -135,7 +138,7 @@ def subgroup_importance(
     >>> imp = sg.importance(model, test.X, test.y, sampler=groups, features=["temp"], random_state=1)
     >>> ax = sg.plots.subgroup_importance(imp, "temp")
     >>> ax.get_xlabel()
-    'importance of temp (increase of squared error)'
+    'importance of temp (increase of absolute error)'
     """
     if not isinstance(result, ImportanceResult):
         raise ParameterError(

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from subgrove._core.execution import Streams, stream
 from subgrove._core.kinds import Floats
+from subgrove._core.validate import caller_level
 from subgrove._data.columns import ColumnInfo, as_argument
 from subgrove._data.from_containers import BOOLEANS, names_and_rows
 from subgrove._data.replace_columns import Changes, Donors, Frames, Rows
@@ -31,6 +32,10 @@ from subgrove.samplers.subgroups import SubgroupSampler, features_with_subgroups
 from subgrove.samplers.user_defined import UserSampler, check_user_sampler
 
 N_FOLDS = 2
+_MEANT = {
+    "conditional": "Use 'auto', which is conditional on the other columns. ",
+    "permutation": "Permutation importance is sampler='marginal'. ",
+}
 
 
 def fitted_sampler(
@@ -66,7 +71,9 @@ def fitted_sampler(
 
 
 def training_rows(train: Any) -> Any:
-    """Return the table of training rows; `train` may be a data set with a target."""
+    """Return the table of training rows; `train` may be a pair (X, y), or a data set with a target."""
+    if isinstance(train, tuple | list) and len(train) == 2 and not isinstance(train[0], list | tuple):
+        return train[0]
     return train.X if hasattr(train, "X") and not hasattr(train, "columns") else train
 
 
@@ -84,7 +91,7 @@ def read_sampler(sampler: Any) -> Sampler:
     known = samplers_by_name()
     if sampler not in known:
         raise ParameterError(
-            f"sampler={sampler!r} is not a sampler. Known names: {', '.join(sorted(known))}. "
+            f"sampler={sampler!r} is not a sampler. {_MEANT.get(sampler, '')}Known names: {', '.join(sorted(known))}. "
             f"An object with fit and sample, or the result of find_subgroups, is a sampler too."
         )
     return known[sampler]()
@@ -194,7 +201,7 @@ def _reject_other_columns(train: Any, X: Any, table: Table, features: Sequence[F
             f"train lacks {', '.join(map(repr, unknown[:5]))}, which X has, so features are not resampled conditional "
             f"on it. Pass the same columns in both.",
             SubgroveWarning,
-            stacklevel=4,
+            stacklevel=caller_level(),
         )
     reject_other_kinds(theirs.columns, table)
     read_like(X, theirs.columns)

@@ -11,7 +11,7 @@ import numpy as np
 
 from subgrove._core.execution import Streams, one_blas_thread
 from subgrove._core.kinds import Floats
-from subgrove._core.validate import number_in
+from subgrove._core.validate import caller_level, number_in
 from subgrove._data.replace_columns import Changes
 from subgrove._data.table import Table
 from subgrove.exceptions import InputError, ParameterError, SubgroveWarning
@@ -114,7 +114,7 @@ def _warn_of_copies(names: tuple[str, ...], s: Floats, scale: Floats, features: 
             f"Knockoffs of {', '.join(map(repr, copies[:5]))} are nearly copies of the originals (s below {_COPY:g}), "
             f"so the importance of these features is near 0 in any case. Use another sampler for them.",
             SubgroveWarning,
-            stacklevel=3,
+            stacklevel=caller_level(),
         )
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from subgrove._core.execution import Streams
 from subgrove._core.kinds import Codes, Floats
+from subgrove._core.validate import caller_level
 from subgrove._data.columns import as_argument, parse_features
 from subgrove._data.table import Table, read_like
 from subgrove._subgroups import Partition, find_subgroups
@@ -137,7 +138,7 @@ class SubgroupSampler(Sampler):
                 f"min_samples_leaf={self.min_samples_leaf}, so there is one subgroup, and "
                 f"the importance is the marginal one. Pass training rows as train, or a smaller min_samples_leaf.",
                 SubgroveWarning,
-                stacklevel=5,
+                stacklevel=caller_level(),
             )
 
     def unconditional(self) -> Sampler:

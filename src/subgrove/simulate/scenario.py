@@ -107,7 +107,9 @@ def scenario(name: str, *, p: int = 10) -> Scenario:
     >>> train, test = linear.sample(2000, random_state=1), linear.sample(1000, random_state=2)
     >>> groups = sg.find_subgroups(train.X, features=["x1"], max_depth=3)
     >>> for sampler in ("marginal", groups, linear.sampler):
-    ...     imp = sg.importance(linear.model, test.X, test.y, sampler=sampler, features=["x1"], random_state=1)
+    ...     imp = sg.importance(
+    ...         linear.model, test.X, test.y, sampler=sampler, features=["x1"], loss="squared_error", random_state=1
+    ...     )
     ...     print(round(imp.overall["estimate"].iloc[0], 1))
     10.2
     4.7
@@ -145,7 +147,9 @@ def null_scenario(name: str, *, p: int = 10, strength: float = 0.0) -> NullScena
     >>> train, test = null.sample(200, random_state=1), null.sample(500, random_state=2)
     >>> model = RandomForestRegressor(50, max_features=3, random_state=1).fit(train.X, train.y)
     >>> for sampler in ("marginal", null.sampler):
-    ...     imp = sg.importance(model, test.X, test.y, sampler=sampler, features=["x1"], random_state=1)
+    ...     imp = sg.importance(
+    ...         model, test.X, test.y, sampler=sampler, features=["x1"], loss="squared_error", random_state=1
+    ...     )
     ...     low, high = imp.overall[["conf_low", "conf_high"]].iloc[0]
     ...     print(bool(low > 0))
     True

@@ -47,7 +47,9 @@ class Structure:
     >>> import subgrove as sg
     >>> hour = sg.simulate.structure("hour")
     >>> train, test = hour.sample(1000, random_state=1), hour.sample(500, random_state=2)
-    >>> imp = sg.importance(hour.model, test.X, test.y, sampler=hour.sampler, features=["x1"], random_state=1)
+    >>> imp = sg.importance(
+    ...     hour.model, test.X, test.y, sampler=hour.sampler, features=["x1"], loss="squared_error", random_state=1
+    ... )
     >>> round(imp.overall["estimate"].iloc[0], 2), round(hour.importance, 2)
     (np.float64(0.33), 0.32)
     """
