@@ -96,7 +96,7 @@ def test_explain_and_report_conclude_the_same_for_any_numbers(
     if relied_on:
         assert line["conf_low"] > 0
         assert line["p_holm"] <= 0.05
-        assert line["estimate"] >= 0.01 * (result.settings["constant_loss"]["squared_error"] - result.baseline[0])
+        assert line["estimate"] >= 0.01 * (result.settings["constant_loss"]["absolute_error"] - result.baseline[0])
         assert verdict != "failed"
     if verdict == "failed":
         assert "No conclusion on a" in text
