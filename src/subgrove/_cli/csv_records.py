@@ -5,110 +5,95 @@ Requirements this design meets:
 - a file may be larger than memory: lines are streamed, and only the sampled ones are parsed;
 - a quoted cell may contain line ends and delimiters: a record continues until its quotes are balanced;
 - the same seed gives the same rows; all sets of rows are equally likely (reservoir sampling, Algorithm L);
-- text is UTF-8, UTF-16 or UTF-32, else Windows-1252; a file that mixes encodings is rejected;
+- lines that are not rows of the table, such as titles and totals, are left out with a note;
 - errors give the number of the line.
 """
 
 from __future__ import annotations
 
 import csv
-import gzip
-import json
 import math
 import re
-import zlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator
+from dataclasses import dataclass
 from io import TextIOWrapper
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from random import Random
-from typing import IO, cast
 
 from subgrove._cli.columns import RawTable, SelectColumns
+from subgrove._cli.encoding import binary_error, declared_encoding, detected_encoding, open_bytes
 from subgrove._cli.options import DataOptions
+from subgrove._core.text import count_of, first_of
 from subgrove.exceptions import InputError, ParameterError
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
 LONGEST_LINE = 16 << 20  # characters of a line or a quoted cell
-_HEAD = 1 << 16  # bytes that the encoding is detected from
-_N_DETECTION = 200  # records that the delimiter is detected from
-_CONTROL = re.compile(rb"[\x01-\x08\x0e-\x1a\x1c-\x1f]")
-_NOT_UTF8 = re.compile("[\udc80-\udcff]")  # bytes that are not UTF-8, as Python's surrogateescape decodes them
-_MULTIBYTE = re.compile("[^\x00-\x7f\udc80-\udcff]")  # characters that were several bytes of UTF-8
-_UNDEFINED = {0xDC00 + byte: byte for byte in (0x81, 0x8D, 0x8F, 0x90, 0x9D)}  # in Windows-1252: control characters
+_N_FIRST = 200  # records that the delimiter and the header are detected from
+_N_LAST = 5  # records that may be totals and footnotes
+_SEPARATOR_LINE = re.compile(r'\ufeff?"?sep=(.)"?\s*', re.IGNORECASE)  # as Excel writes it
+_TOTAL = re.compile(r"((grand|sub)[ -]?)?totale?s?|sum|summe|(ins)?gesamt(summe)?|somme|suma|totaal", re.IGNORECASE)
 
-Record = tuple[int, int, str]  # number of the record, the header being 0; its first line; its text
+Record = tuple[int, int, str]  # number of the record, from 0; its first line; its text
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How records are split: the delimiter, the position of the header, the column names, and notes."""
+
+    mark: str
+    header: int
+    names: list[str]
+    notes: tuple[str, ...]
 
 
 def read_csv(path: Path, gzipped: bool, select: SelectColumns, options: DataOptions) -> RawTable:
     """Read the selected columns of a sample of the rows; of all rows if there are at most `options.sample_size`."""
-    mark = _detect_delimiter(path, gzipped) if options.delimiter is None else _parse_delimiter(options.delimiter)
-    with _open_text(path, gzipped) as text:
-        records = text.records()
-        header = next(records, None)
-        if header is None:
-            raise InputError(f"{path} contains only empty lines.")
-        names = _column_names(_cells(header, mark, path), path)
-        selected = set(select(names))
-        places = [place for place, name in enumerate(names) if name in selected]
-        sample = _reservoir_sample(records, options.sample_size, Random(options.random_state))
-    if not sample:
-        raise InputError(f"{path} has a header but no rows.")
-    rows = [_row(record, len(names), places, mark, path) for record in sample]
-    notes = {"Encoding": text.note, "Delimiter": "" if mark == "," else _delimiter_name(mark)}
-    return RawTable(
-        columns=dict(zip((names[place] for place in places), zip(*rows, strict=True), strict=True)),
-        row_numbers=tuple(number - 1 for number, _, _ in sample),
-        total=text.n_records - 1,
-        notes=tuple(f"{what}: {note}." for what, note in notes.items() if note),
-        untyped=True,
-        decimal_comma=mark != ",",
-    )
-
-
-@contextmanager
-def _open_text(path: Path, gzipped: bool) -> Iterator[_TextFile]:
-    """Open a file as text in its encoding; bytes that are not UTF-8 are decoded later, by `_cells`."""
-    encoding = ""
+    encoding, note = declared_encoding(path, gzipped, options.encoding)
     try:
-        with cast(IO[bytes], gzip.open(path)) if gzipped else path.open("rb") as file:
-            head = file.read(_HEAD)
-            file.seek(0)
-            encoding, note = _encoding_of(head)
-            if encoding == "utf-8" and len(_CONTROL.findall(head)) > 0.01 * len(head) + 1:
-                raise _binary(path, 1)
-            errors = "surrogateescape" if encoding == "utf-8" else "strict"
-            with TextIOWrapper(file, encoding, errors, newline="") as stream:
-                yield _TextFile(path, stream, note)
+        try:
+            return _read(path, gzipped, encoding, note, select, options)
+        except UnicodeDecodeError:
+            if options.encoding or encoding != "utf-8":
+                raise
+        encoding, note = detected_encoding(path, gzipped)
+        return _read(path, gzipped, encoding, note, select, options)
     except UnicodeError as error:
-        raise InputError(f"{path} is not valid {encoding}: {error}.") from error
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(f"{path} is damaged, decompression failed: {error}.") from error
+        raise InputError(f"{path} is not valid {encoding}: {error}. Set its encoding with --encoding.") from error
 
 
-def _encoding_of(head: bytes) -> tuple[str, str]:
-    """Return the encoding that a byte order mark, or the zeros of UTF-16 and UTF-32, reveal, and a note; else UTF-8."""
-    name = json.detect_encoding(head)
-    if name.startswith("utf-8"):
-        return name, ""
-    return name, f"read as {name.upper()}{', without a byte order mark' if name.endswith('e') else ''}"
-
-
-def _binary(path: Path, line: int) -> InputError:
-    return InputError(
-        f"{path} is not a text file: it has binary content (near line {line}). CSV, TSV and Parquet files can be read."
+def _read(path: Path, gzipped: bool, encoding: str, note: str, select: SelectColumns, options: DataOptions) -> RawTable:
+    with open_bytes(path, gzipped) as file, TextIOWrapper(file, encoding, newline="") as stream:
+        text = _TextFile(path, stream)
+        records = text.records()
+        first = list(islice(records, _N_FIRST))
+        if not first:
+            raise InputError(f"{path} contains only empty lines.")
+        layout = _detect_layout(first, options.delimiter, path)
+        selected = set(select(layout.names))
+        places = [place for place, name in enumerate(layout.names) if name in selected]
+        rows = chain(first[layout.header + 1 :], records)
+        sample = _reservoir_sample(rows, options.sample_size, Random(options.random_state))
+    kept, left_out = _rows_of_table(sample, layout, text.n_records, path)
+    if not kept:
+        raise InputError(f"{path} has a header but no rows.")
+    n_rows = text.n_records - layout.header - 1
+    return RawTable(
+        columns={layout.names[place]: [cells[place] for _, cells in kept] for place in places},
+        row_numbers=[number - layout.header - 1 for number, _ in kept],
+        total=n_rows if len(sample) < n_rows else len(kept),
+        notes=(*([f"Encoding: {note}."] if note else []), *layout.notes, *left_out),
+        untyped=True,
+        decimal_comma=layout.mark != ",",
     )
 
 
 class _TextFile:
-    """An open text file, the numbers of lines and records read so far, and the first lines of each encoding."""
+    """An open text file, and the numbers of lines and records read so far."""
 
-    def __init__(self, path: Path, stream: TextIOWrapper, note: str) -> None:
-        self.path, self.stream, self.note = path, stream, note  # on the encoding, "" if it was not guessed
-        self.n_lines = self.n_records = 0
-        self.utf8_line = self.other_line = 0  # first lines with multi-byte UTF-8, and with bytes that are not UTF-8
+    def __init__(self, path: Path, stream: TextIOWrapper) -> None:
+        self.path, self.stream, self.n_lines, self.n_records = path, stream, 0, 0
 
     def records(self) -> Iterator[Record]:
         """Yield the records that are not empty; a line with an odd number of quotes continues in the next."""
@@ -144,22 +129,8 @@ class _TextFile:
                     f"Expected a table with one line per row."
                 )
             if "\0" in line:
-                raise _binary(self.path, self.n_lines)
-            if not line.isascii() and self.stream.errors == "surrogateescape":
-                self._check_encoding(line)
+                raise binary_error(self.path, self.n_lines)
             yield line
-
-    def _check_encoding(self, line: str) -> None:
-        if not self.utf8_line and _MULTIBYTE.search(line):
-            self.utf8_line = self.n_lines
-        if not self.other_line and _NOT_UTF8.search(line):
-            self.other_line = self.n_lines
-            self.note = f"not UTF-8 (line {self.n_lines}); read as Windows-1252 (Latin 1)"
-        if self.utf8_line and self.other_line:
-            raise InputError(
-                f"{self.path} mixes encodings: line {self.utf8_line} is UTF-8, line {self.other_line} is not. "
-                f"Save it in one encoding, preferably UTF-8."
-            )
 
 
 def _reservoir_sample(records: Iterator[Record], size: int, random: Random) -> list[Record]:
@@ -178,10 +149,8 @@ def _reservoir_sample(records: Iterator[Record], size: int, random: Random) -> l
 
 def _cells(record: Record, mark: str, path: Path) -> list[str]:
     _, line, text = record
-    if _NOT_UTF8.search(text):
-        text = text.encode("utf-8", "surrogateescape").decode("cp1252", "surrogateescape").translate(_UNDEFINED)
     try:
-        return [cell.strip() for cell in next(csv.reader([text], delimiter=mark))]
+        return next(csv.reader([text], delimiter=mark))
     except csv.Error as error:
         if "new-line" in str(error):  # the odd quote was inside a cell, so it did not open a quoted one
             raise InputError(
@@ -191,15 +160,44 @@ def _cells(record: Record, mark: str, path: Path) -> list[str]:
         raise InputError(f"Line {line} of {path} cannot be parsed: {error}.") from error
 
 
-def _row(record: Record, n_columns: int, places: Sequence[int], mark: str, path: Path) -> list[str]:
-    """Return the cells of a row at some places."""
-    cells = _cells(record, mark, path)
-    if len(cells) != n_columns:
-        raise InputError(
-            f"Line {record[1]} of {path} has {len(cells)} cells, the header has {n_columns} "
-            f"(delimiter: {_delimiter_name(mark)}). Correct the line, or set --delimiter."
-        )
-    return [cells[place] for place in places]
+def _rows_of_table(
+    sample: list[Record], layout: Layout, n_records: int, path: Path
+) -> tuple[list[tuple[int, list[str]]], list[str]]:
+    """Return numbers and cells of the rows of the table, and notes on other lines."""
+    width = len(layout.names)
+    kept: list[tuple[int, list[str]]] = []
+    others: dict[str, list[str]] = {}
+    for record in sample:
+        cells = _cells(record, layout.mark, path)
+        while len(cells) > width and not cells[-1]:
+            cells.pop()
+        if not any(map(str.strip, cells)):
+            others.setdefault("empty", []).append("")
+        elif cells == layout.names:
+            others.setdefault("that repeats the header", []).append("")
+        elif len(cells) < width and record[0] >= n_records - _N_LAST:
+            others.setdefault("at the end that is not a row", []).append(record[2])
+        elif len(cells) != width:
+            raise InputError(
+                f"Line {record[1]} of {path} has {len(cells)} cells, the header has {width} "
+                f"(delimiter: {_delimiter_name(layout.mark)}). Correct the line, or set --delimiter."
+            )
+        else:
+            kept.append((record[0], cells))
+    while kept and kept[-1][0] >= n_records - _N_LAST and _is_total(kept):
+        others.setdefault("at the end with totals", []).append(layout.mark.join(kept.pop()[1]))
+    return kept, [f"{count_of(len(lines), 'line')} {what} left out{_shown(lines)}." for what, lines in others.items()]
+
+
+def _shown(lines: list[str]) -> str:
+    shown = [repr(line.strip()[:60]) for line in lines if line.strip()]
+    return f": {first_of(shown, 2)}" if shown else ""
+
+
+def _is_total(rows: list[tuple[int, list[str]]]) -> bool:
+    """Whether the first text of the last row is a word for a total, which no other row has there."""
+    place, word = next((at, cell.strip(" :")) for at, cell in enumerate(rows[-1][1]) if cell.strip())
+    return bool(_TOTAL.fullmatch(word)) and all(cells[place].strip(" :") != word for _, cells in rows[:-1])
 
 
 def _delimiter_name(mark: str) -> str:
@@ -217,32 +215,67 @@ def _parse_delimiter(delimiter: str) -> str:
     return mark
 
 
-def _detect_delimiter(path: Path, gzipped: bool) -> str:
-    """Return the delimiter that splits most of the first records into the same number of cells, more than one."""
-    with _open_text(path, gzipped) as text:
-        first = [record for _, _, record in islice(text.records(), _N_DETECTION)]
-
-    def agreement(mark: str) -> tuple[int, int]:
-        cells, times = Counter(_n_cells(record, mark) for record in first).most_common(1)[0]
-        return (times, cells) if cells > 1 else (0, 0)
-
-    return max(DELIMITERS, key=agreement) if first else ","
-
-
-def _n_cells(record: str, mark: str) -> int:
-    """Return the number of cells; 1 if this delimiter leaves a line end outside of quotes, so it is not the one."""
-    try:
-        return len(next(csv.reader([record], delimiter=mark)))
-    except csv.Error:
-        return 1
-
-
-def _column_names(cells: list[str], path: Path) -> list[str]:
-    """Return the column names; missing ones are numbered."""
-    cells[0] = cells[0].lstrip("\ufeff")
-    if len(cells) == 1:
+def _detect_layout(first: list[Record], delimiter: str | None, path: Path) -> Layout:
+    """Detect the delimiter, the header and the column names from the first records."""
+    declared = _SEPARATOR_LINE.fullmatch(first[0][2])
+    texts = [text for _, _, text in first[bool(declared) :]] or [""]
+    mark = _parse_delimiter(delimiter) if delimiter else declared[1] if declared else _detect_delimiter(texts)
+    split = [_split(text, mark) for text in texts]
+    width = Counter(map(len, split)).most_common(1)[0][0]
+    at = next((at for at in range(len(split)) if not _is_title(split[at : at + 2], width)), 0)
+    names = _cells((0, first[bool(declared) :][at][1], texts[at]), mark, path) if texts[at] else [""]
+    names[0] = names[0].lstrip("\ufeff")
+    while len(names) > max(width, 1) and not names[-1]:
+        names.pop()
+    if len(names) == width - 1 and len(split) > at + 1:  # rows with names, or with a delimiter at their end
+        ends = [cells[-1] for cells in split[at + 1 :] if len(cells) == width]
+        names = [*names, ""] if not any(ends) else ["", *names]
+    if len(names) == 1:
         raise InputError(
-            f"{path} has one column, {cells[0][:60]!r}; at least two are needed. "
+            f"{path} has one column, {names[0][:60]!r}; at least two are needed. "
             f"If the cells have another delimiter, set it with --delimiter."
         )
-    return [cell or f"column_{place}" for place, cell in enumerate(cells, start=1)]
+    names, renamed = _unique([name.strip() or f"column_{place}" for place, name in enumerate(names, start=1)])
+    notes = [f"Delimiter: {_delimiter_name(mark)}."] if mark != "," else []
+    if at:
+        notes.append(f"{count_of(at, 'line')} above the header left out{_shown(texts[:at])}.")
+    return Layout(mark, at + bool(declared), names, (*notes, *renamed))
+
+
+def _is_title(records: list[list[str]], width: int) -> bool:
+    """Whether the first of two records is not the header: most cells are empty or missing."""
+    cells, following = records[0], records[-1]
+    n_filled = sum(map(bool, cells))
+    if len(cells) == width - 1 and len(following) == width:  # a sentence with commas is followed by a header of words
+        return not any(re.search(r"^\W*\d", cell) for cell in following)
+    return len(cells) < width or (n_filled <= max(1, width // 3) and (width > 2 or bool(cells[0])) and width > 1)
+
+
+def _unique(names: list[str]) -> tuple[list[str], list[str]]:
+    """Return different names, and a note if some were repeated."""
+    found: list[str] = []
+    for name in names:
+        new, number = name, 2
+        while new in found:
+            new, number = f"{name}_{number}", number + 1
+        found.append(new)
+    renamed = [f"{old!r} is {new!r}" for old, new in zip(names, found, strict=True) if old != new]
+    return found, [f"Repeated column names: the second {first_of(renamed, 3)}."] if renamed else []
+
+
+def _detect_delimiter(texts: list[str]) -> str:
+    """Return the delimiter that splits most of the records into the same number of cells, more than one."""
+
+    def agreement(mark: str) -> tuple[int, int]:
+        cells, times = Counter(len(_split(text, mark)) for text in texts).most_common(1)[0]
+        return (times, cells) if cells > 1 else (0, 0)
+
+    return max(DELIMITERS, key=agreement)
+
+
+def _split(text: str, mark: str) -> list[str]:
+    """Return the cells; one if this delimiter leaves a line end outside of quotes, so it is not the one."""
+    try:
+        return [cell.strip() for cell in next(csv.reader([text], delimiter=mark))]
+    except csv.Error:
+        return [text]

@@ -54,8 +54,12 @@ def explain(options: ExplainOptions, output: Output) -> None:
     subgrove explain rows.csv -t price --quiet --json - | jq '.features[0].headline'
     subgrove explain folder_of_parquet/ -t price --sample-size 50000
     """
+    import subgrove
+
     start = time.perf_counter()
     _check_report_files(options)
+    if options.loss is not None:
+        subgrove.losses.get(options.loss)  # an unknown name is an error
     loaded = load_model(options.model, options.trust, options.trust_pickle) if options.model else None
     table = _read(options, loaded)
     print_columns(table, output, options.target)
@@ -123,7 +127,10 @@ def _read(options: ExplainOptions, loaded: LoadedModel | None) -> FileTable:
     if loaded is not None and loaded.columns is not None:
         required |= dict.fromkeys(loaded.columns, "the model needs it")
         options = replace(options, columns=list(required))
-    return read_table_file(options, required=required, keep_all=loaded is not None)
+    reason = ""
+    if options.task == "regression":
+        options, reason = replace(options, numeric=[*options.numeric, options.target]), "--task regression"
+    return read_table_file(options, required=required, keep_all=loaded is not None, numeric_reason=reason)
 
 
 def _train_default(options: ExplainOptions, table: FileTable, task: LearningTask, output: Output) -> FittedModel:
