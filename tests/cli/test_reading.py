@@ -16,7 +16,7 @@ import pytest
 
 from subgrove._cli.columns import OTHER
 from subgrove._cli.reading import FileTable, read_like, read_table_file
-from subgrove.exceptions import InputError
+from subgrove.exceptions import InputError, ParameterError
 
 from .conftest import options
 
@@ -74,10 +74,29 @@ def test_delimiter_is_detected_despite_line_ends_in_cells(tmp_path: Path, mark: 
 
 
 def test_bytes_undefined_in_windows_1252_stay_distinct(tmp_path: Path) -> None:
-    data = read(tmp_path, b"a,b\x81\n" + b"1,\xe9\x81\n2,\xe9\x8d\n" * 10)
-    assert list(data.frame.columns) == ["a", "b\x81"]
-    assert data.frame["b\x81"].tolist()[:2] == ["\xe9\x81", "\xe9\x8d"]
-    assert "".join(data.frame["b\x81"]).encode()
+    data = read(tmp_path, b"a,b\n" + b"1,\xe9\x81\n2,\xe9\x8d\n" * 10)
+    assert data.frame["b"].nunique() == 2
+    assert "not UTF-8" in data.notes[0]
+
+
+def test_given_encoding_is_used(tmp_path: Path) -> None:
+    content = "a,stadt\n" + "1,München\n2,Köln\n" * 10
+    data = read(tmp_path, content.encode("cp850"), encoding="cp850")
+    assert data.frame["stadt"].tolist()[:2] == ["München", "Köln"]
+    assert data.notes == ()
+
+
+def test_wrong_encoding_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"not valid utf-8.*--encoding"):
+        read(tmp_path, "a,b\n1,é\n".encode("cp1252"), encoding="utf-8")
+    with pytest.raises(ParameterError, match="'klingon' is unknown"):
+        read(tmp_path, "a,b\n1,2\n", encoding="klingon")
+
+
+def test_legacy_encoding_late_in_a_file_is_detected(tmp_path: Path) -> None:
+    data = read(tmp_path, b"a,b\n" + b"1,x\n2,y\n" * 30_000 + "3,Köln\n".encode("cp1252") * 9, sample_size=70_000)
+    assert data.frame["b"].iloc[-1] == "Köln"
+    assert "line 60002" in data.notes[0]
 
 
 def test_gzipped_file_is_read(tmp_path: Path) -> None:
@@ -191,7 +210,7 @@ def test_constant_and_empty_columns_are_left_out_with_a_reason(tmp_path: Path) -
 def test_rare_levels_are_merged(tmp_path: Path) -> None:
     cells = [f"often {i % 90}" for i in range(900)] + [f"rare {i % 40}" for i in range(80)]
     values, inferred = column(tmp_path, cells)
-    assert len(values.cat.categories) == 100
+    assert len(values.cat.categories) == 91
     assert OTHER in inferred.note
     assert (values == OTHER).sum() == sum(Counter(cells)[cell] for cell in set(cells) - set(values))
 

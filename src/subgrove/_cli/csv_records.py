@@ -77,7 +77,7 @@ def _read(path: Path, gzipped: bool, encoding: str, note: str, select: SelectCol
         sample = _reservoir_sample(rows, options.sample_size, Random(options.random_state))
     kept, left_out = _rows_of_table(sample, layout, text.n_records, path)
     if not kept:
-        raise InputError(f"{path} has a header but no rows.")
+        raise InputError(f"{path} has a header but no rows with values.")
     n_rows = text.n_records - layout.header - 1
     return RawTable(
         columns={layout.names[place]: [cells[place] for _, cells in kept] for place in places},

@@ -101,8 +101,8 @@ def _without_rare_classes(y: Any, target: str) -> tuple[Any, list[str]]:
     if len(counts) > 1 and len(counts) - len(rare) < 2:
         shown = first_of([f"{name!r} ({n})" for name, n in counts.items()], 3)
         raise InputError(
-            f"The target {target!r} has {count_of(len(counts), 'class', 'classes')} with these numbers of rows: {shown}. "
-            f"Two classes with at least {FEWEST_CLASS_ROWS} rows each are needed. Is it an identifier or a quantity?"
+            f"The target {target!r} has {len(counts)} classes with too few rows: {shown}. Two classes of at least "
+            f"{FEWEST_CLASS_ROWS} rows are needed. Is it an identifier or a quantity?"
         )
     notes = []
     if len(few):
