@@ -291,7 +291,9 @@ def two_header_lines() -> Messy:
 @case
 def joined_exports() -> Messy:
     head = [*clean().columns]
-    return Messy(text(clean().astype(str), after=[head, ["", "", "", ""], head]), notes=["repeat", "1 line empty"])
+    return Messy(
+        text(clean().astype(str), after=[head, ["", "", "", ""], head]), notes=["repeat", "1 line without values"]
+    )
 
 
 @case

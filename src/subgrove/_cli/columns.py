@@ -230,8 +230,8 @@ def _parse_dates(values: Any, numbers: NumericText, known: ColumnOverrides) -> T
     if numbers.share >= NUMERIC_SHARE and not days:
         return None
     plain = texts.str.replace(r"(?<=\d)[ -](?=[A-Za-z]{3})|(?<=[A-Za-z]{3})[ -](?=\d)", " ", regex=True)
-    given = known.formats.get(values.name)
-    forms = [given] if given else ["%Y%m%d"] if days else _date_formats(plain, known.options.day_first)
+    given = [known.formats[values.name]] if known.formats.get(values.name) else []
+    forms = [*given, *(["%Y%m%d"] if days else _date_formats(plain, known.options.day_first))]
     times = {form: _times(plain, form) for form in forms}
     n_cells = {form: counts[found.notna()].sum() for form, found in times.items()}
     best = [form for form in forms if n_cells[form] == max(n_cells.values())]
@@ -270,12 +270,17 @@ def _merge_spellings(values: Any) -> tuple[Any, list[str]]:
     counts = values.value_counts()
     groups: dict[str, list[str]] = {}
     for text in sorted(counts.index, key=lambda text: (-counts[text], text)):
-        key = " ".join(text.split())
-        groups.setdefault(key if len(key) == 1 else key.casefold(), []).append(text)
+        groups.setdefault(spelling(text), []).append(text)
     new = {text: group[0].strip() for group in groups.values() for text in group}
     several = [text for group in groups.values() if len(group) > 1 for text in group if text != new[text]]
     shown = first_of([f"{text!r} is {new[text]!r}" for text in several], 3)
     return values.map(new), [f"spellings merged: {shown}"] if several else []
+
+
+def spelling(text: str) -> str:
+    """Return what spellings of a level have in common; single letters are different in another case."""
+    key = " ".join(text.split())
+    return key if len(key) == 1 else key.casefold()
 
 
 def _levels(values: Any) -> Any:
@@ -306,7 +311,9 @@ def _reason_to_leave_out(series: Any, raw: RawTable) -> str:
         return ""
     if (known - np.array(raw.row_numbers)).nunique() == 1:
         return "row number"
-    if known.max() - known.min() > _DENSE * raw.total and not _IDENTIFIER.fullmatch(str(series.name)):
+    ranks = known.min() <= 1  # or identifiers that start at 1
+    dense = known.max() - known.min() <= _DENSE * raw.total and not ranks
+    if not dense and not _IDENTIFIER.fullmatch(str(series.name)):
         return ""
     return f"identifier, a different integer in each row (keep it with --numeric {series.name!r})"
 

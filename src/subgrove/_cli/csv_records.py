@@ -31,11 +31,12 @@ from subgrove.exceptions import InputError, ParameterError
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
 LONGEST_LINE = 16 << 20  # characters of a line or a quoted cell
 _N_FIRST = 200  # records that the delimiter and the header are detected from
-_N_LAST = 5  # records that may be totals and footnotes
+_EMPTY = "without values"
 _SEPARATOR_LINE = re.compile(r'\ufeff?"?sep=(.)"?\s*', re.IGNORECASE)  # as Excel writes it
 _TOTAL = re.compile(r"((grand|sub)[ -]?)?totale?s?|sum|summe|(ins)?gesamt(summe)?|somme|suma|totaal", re.IGNORECASE)
 
 Record = tuple[int, int, str]  # number of the record, from 0; its first line; its text
+Row = tuple[int, list[str]]  # number of the record; its cells
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ def _read(path: Path, gzipped: bool, encoding: str, note: str, select: SelectCol
         places = [place for place, name in enumerate(layout.names) if name in selected]
         rows = chain(first[layout.header + 1 :], records)
         sample = _reservoir_sample(rows, options.sample_size, Random(options.random_state))
-    kept, left_out = _rows_of_table(sample, layout, text.n_records, path)
+    kept, left_out = _rows_of_table(sample, layout, path)
     if not kept:
         raise InputError(f"{path} has a header but no rows with values.")
     n_rows = text.n_records - layout.header - 1
@@ -101,7 +102,7 @@ class _TextFile:
         for line in lines:
             start = self.n_lines
             record = line + self._rest_of_record(lines) if line.count('"') % 2 else line
-            if record.strip("\r\n\ufeff"):
+            if len(record) > 3 or record.strip("\r\n\ufeff"):
                 yield self.n_records, start, record
                 self.n_records += 1
 
@@ -160,44 +161,47 @@ def _cells(record: Record, mark: str, path: Path) -> list[str]:
         raise InputError(f"Line {line} of {path} cannot be parsed: {error}.") from error
 
 
-def _rows_of_table(
-    sample: list[Record], layout: Layout, n_records: int, path: Path
-) -> tuple[list[tuple[int, list[str]]], list[str]]:
+def _rows_of_table(sample: list[Record], layout: Layout, path: Path) -> tuple[list[Row], list[str]]:
     """Return numbers and cells of the rows of the table, and notes on other lines."""
     width = len(layout.names)
-    kept: list[tuple[int, list[str]]] = []
+    rows = [(record, _cells(record, layout.mark, path)) for record in sample]
+    kept: list[Row] = []
     others: dict[str, list[str]] = {}
-    for record in sample:
-        cells = _cells(record, layout.mark, path)
+    while rows and (what := _other_line(rows, width)):
+        others.setdefault(what, []).append(rows.pop()[0][2])
+    for (number, line, text), cells in rows:
         while len(cells) > width and not cells[-1]:
             cells.pop()
         if not any(map(str.strip, cells)):
-            others.setdefault("empty", []).append("")
+            others.setdefault(_EMPTY, []).append(text)
         elif cells == layout.names:
-            others.setdefault("that repeats the header", []).append("")
-        elif len(cells) < width and record[0] >= n_records - _N_LAST:
-            others.setdefault("at the end that is not a row", []).append(record[2])
+            others.setdefault("that repeats the header", []).append(text)
         elif len(cells) != width:
             raise InputError(
-                f"Line {record[1]} of {path} has {len(cells)} cells, the header has {width} "
+                f"Line {line} of {path} has {len(cells)} cells, the header has {width} "
                 f"(delimiter: {_delimiter_name(layout.mark)}). Correct the line, or set --delimiter."
             )
         else:
-            kept.append((record[0], cells))
-    while kept and kept[-1][0] >= n_records - _N_LAST and _is_total(kept):
-        others.setdefault("at the end with totals", []).append(layout.mark.join(kept.pop()[1]))
-    return kept, [f"{count_of(len(lines), 'line')} {what} left out{_shown(lines)}." for what, lines in others.items()]
+            kept.append((number, cells))
+    return kept, [f"{count_of(len(lines), 'line')} {what} left out: {_shown(lines)}." for what, lines in others.items()]
+
+
+def _other_line(rows: list[tuple[Record, list[str]]], width: int) -> str:
+    """Return what the last line is if it is not a row: footnote, total or empty."""
+    cells = rows[-1][1]
+    place, word = next(((at, cell.strip(" :")) for at, cell in enumerate(cells) if cell.strip()), (0, ""))
+    if not word:
+        return _EMPTY
+    if len(cells) < width:
+        return "at the end that is not a row"
+    is_total = _TOTAL.fullmatch(word) and all(
+        len(one) <= place or one[place].strip(" :") != word for _, one in rows[:-1]
+    )
+    return "at the end with totals" if is_total else ""
 
 
 def _shown(lines: list[str]) -> str:
-    shown = [repr(line.strip()[:60]) for line in lines if line.strip()]
-    return f": {first_of(shown, 2)}" if shown else ""
-
-
-def _is_total(rows: list[tuple[int, list[str]]]) -> bool:
-    """Whether the first text of the last row is a word for a total, which no other row has there."""
-    place, word = next((at, cell.strip(" :")) for at, cell in enumerate(rows[-1][1]) if cell.strip())
-    return bool(_TOTAL.fullmatch(word)) and all(cells[place].strip(" :") != word for _, cells in rows[:-1])
+    return first_of([repr(line.strip()[:60]) for line in lines], 2)
 
 
 def _delimiter_name(mark: str) -> str:
@@ -238,7 +242,7 @@ def _detect_layout(first: list[Record], delimiter: str | None, path: Path) -> La
     names, renamed = _unique([name.strip() or f"column_{place}" for place, name in enumerate(names, start=1)])
     notes = [f"Delimiter: {_delimiter_name(mark)}."] if mark != "," else []
     if at:
-        notes.append(f"{count_of(at, 'line')} above the header left out{_shown(texts[:at])}.")
+        notes.append(f"{count_of(at, 'line')} above the header left out: {_shown(texts[:at])}.")
     return Layout(mark, at + bool(declared), names, (*notes, *renamed))
 
 
@@ -270,7 +274,8 @@ def _detect_delimiter(texts: list[str]) -> str:
         cells, times = Counter(len(_split(text, mark)) for text in texts).most_common(1)[0]
         return (times, cells) if cells > 1 else (0, 0)
 
-    return max(DELIMITERS, key=agreement)
+    best = max(DELIMITERS, key=agreement)
+    return " " if agreement(best) == (0, 0) and agreement(" ")[0] > len(texts) / 2 else best
 
 
 def _split(text: str, mark: str) -> list[str]:

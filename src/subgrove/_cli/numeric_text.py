@@ -19,7 +19,8 @@ _CODES = "USD|EUR|GBP|CHF|JPY|CNY|INR|CAD|AUD|NZD|SEK|NOK|DKK|PLN|CZK|HUF|BRL|MX
 _MONEY = rf"[A-Z]{{0,2}}[$€£¥₹₽₩₺₪₫₴₦₱฿¢]|(?:{_CODES})\.?"
 _CELL = re.compile(
     rf"(?P<open>\()?(?P<sign>[+-]?) ?(?P<before>{_MONEY})? ?(?P<sign2>[+-]?)(?P<digits>\d[\d.,' ]*|[.,]\d+)"
-    rf"(?P<power>[eE][+-]?\d+)? ?(?P<after>{_MONEY}|(?:[^\W\d_]|[%‰°])[^\d()]{{0,15}}?)?(?P<minus>-)?(?(open)\))"
+    rf"(?P<power>[eE][+-]?\d+)? ?(?P<after>{_MONEY}|(?!(?:st|nd|rd|th)\b)(?:[^\W\d_]|[%‰°])[^\d()]{{0,15}}?)?"
+    r"(?P<minus>-)?(?(open)\))"
 )
 _STYLES = {  # decimal separator -> digits, with or without thousands separators, then decimals
     decimal: re.compile(
@@ -29,9 +30,9 @@ _STYLES = {  # decimal separator -> digits, with or without thousands separators
     for decimal, group in ((".", ","), (",", "."))
 }
 _SIGN = re.compile(rf"{_MONEY}|[%‰]")
-_INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
+_PLAIN = re.compile(r"-?\d+(?:\.\d+)?|[+-]?inf(?:inity)?", re.IGNORECASE)
 _NO_VALUE = re.compile(r"[\W_]*|n\.?[ad]\.?|k\.?a\.?|none|nil|missing|unknown|not available|tb[ad]", re.IGNORECASE)
-_ALPHANUMERIC = re.compile(r"(?=.*\d)(?=.*[^\W\d_])\w+")
+_CODE = re.compile(r"[^\W\d_]?\d+[^\W\d_]?")
 _SPELLINGS = str.maketrans("\u00a0\u202f\u2009\u2212\u2019\u00b4`", "   -'''")
 _LONGEST_PLUS = 6  # digits after a plus sign; more are a telephone number
 
@@ -103,7 +104,7 @@ class NumericText:
         if any(text[0] == "0" and len(text) > 1 for text in digits):
             return not any(text in self.styles["."] for text in others)
         lengths = {len(text) for text in digits}
-        return len(lengths) == 1 and min(lengths) > 3 and bool(others) and all(map(_ALPHANUMERIC.fullmatch, others))
+        return len(lengths) == 1 and min(lengths) > 2 and bool(others) and all(map(_CODE.fullmatch, others))
 
     def read(self, decimal: str | None, others: Collection[str], comma_is_decimal: bool) -> ReadNumbers:
         """Return the numbers.
@@ -119,9 +120,11 @@ class NumericText:
         """
         points, commas = self.styles["."], self.styles[","]
         both = [text for text, one in points.items() if text in commas and commas[text].value != one.value]
-        unclear = both if decimal is None and len(self.decimals) > 1 else []
+        has_comma = any("," in text for text in both)
+        doubtful = has_comma or comma_is_decimal or "," in others  # else a point is decimal as usual
+        unclear = both if decimal is None and len(self.decimals) > 1 and doubtful else []
         if unclear:
-            comma = comma_is_decimal and "." not in others and any("," in text for text in unclear)
+            comma = comma_is_decimal and "." not in others and has_comma
             decimal = "," if comma or set(others) == {","} else "."
         decimal = decimal or self.decimals[0]
         numbers = self.styles[decimal]
@@ -156,8 +159,10 @@ def odd_cells(counts: Mapping[str, int], what: str) -> list[str]:
 
 def _numbers(text: str) -> Iterator[tuple[str, Number]]:
     """Yield the numbers that a text can be read as, with their decimal separators."""
-    if _INFINITE.fullmatch(text):
-        yield from ((decimal, Number(float(text), "")) for decimal in _STYLES)
+    if _PLAIN.fullmatch(text) and text[-4:-3] != ".":  # most texts; what follows would find the same
+        number = Number(float(text), text)
+        yield from ((decimal, number) for decimal in (_STYLES if "." not in text else "."))
+        return
     cell = _CELL.fullmatch(text.translate(_SPELLINGS))
     if cell is None:
         return

@@ -10,7 +10,7 @@ import gzip
 import os
 import sys
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -29,6 +29,7 @@ from subgrove._cli.columns import (
     SelectColumns,
     infer_columns,
     merge_levels,
+    spelling,
 )
 from subgrove._cli.csv_records import read_csv
 from subgrove._cli.excel import read_excel
@@ -148,7 +149,7 @@ def read_like(options: DataOptions, like: FileTable, *, keep_all: bool = False) 
         if (frame[name].dtype.kind == "M") != (kinds[name] == "date") and frame[name].notna().any():
             raise InputError(f"Column {name!r} holds dates in only one of {options.data} and {like.path}.")
         if kinds[name] == "nominal":
-            frame[name] = _with_levels_of(frame[name], like.frame[name])
+            frame[name] = _with_levels_of(frame[name], like.frame[name], spelling if not keep_all else str)
     return replace(table, frame=frame)
 
 
@@ -273,10 +274,11 @@ def _head(path: Path) -> tuple[bytes, bool]:
     return head[:4], gzipped
 
 
-def _with_levels_of(values: Any, known: Any) -> Any:
-    """Return a nominal column with the levels of another one first, merged as there."""
-    levels = [str(level) for level in known.cat.categories]
-    if OTHER in levels:
-        return merge_levels(values, tuple(level for level in levels if level != OTHER))
-    new = [level for level in values.cat.categories if level not in levels]
-    return values.cat.set_categories([*levels, *new])
+def _with_levels_of(values: Any, known: Any, key: Callable[[str], str]) -> Any:
+    """Return a nominal column with the levels of another one first, spelled and merged as there."""
+    levels = {key(str(level)): str(level) for level in known.cat.categories}
+    values = values.cat.rename_categories({level: levels.get(key(level), level) for level in values.cat.categories})
+    if OTHER in levels.values():
+        return merge_levels(values, tuple(level for level in levels.values() if level != OTHER))
+    new = [level for level in values.cat.categories if level not in levels.values()]
+    return values.cat.set_categories([*levels.values(), *new])
