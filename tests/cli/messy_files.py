@@ -334,10 +334,10 @@ def errors_of_a_spreadsheet() -> Messy:
 
 
 @case
-def numbers_and_answers() -> Messy:
+def numbers_and_words() -> Messy:
     """A third of the cells are words: levels, but with a note."""
-    answers = [("many", "few")[at % 2] if at % 3 == 0 else str(at % 9) for at in range(N)]
-    return Messy(text(clean().assign(children=answers)), {"children": "nominal"}, ["67%", "'many'", "--numeric"])
+    written = [("many", "few")[at % 2] if at % 3 == 0 else str(at % 9) for at in range(N)]
+    return Messy(text(clean().assign(children=written)), {"children": "nominal"}, ["67%", "'many'", "--numeric"])
 
 
 @case

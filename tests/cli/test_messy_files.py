@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from zipfile import ZipFile
 
 import numpy as np
@@ -57,7 +58,7 @@ def test_workbook_is_read_like_a_text_file(tmp_path: Path) -> None:
 def test_sheet_is_selected_by_name(tmp_path: Path) -> None:
     pytest.importorskip("openpyxl")
     path = tmp_path / "data.xlsx"
-    rows = [["a", "b"], *([at % 5, at % 3] for at in range(40))]
+    rows: list[list[Any]] = [["a", "b"], *([at % 5, at % 3] for at in range(40))]
     path.write_bytes(workbook({"First": rows, "Second": [["c", "d"], *rows[1:]]}))
     assert list(read_table_file(options(path, sheet="Second")).frame.columns) == ["c", "d"]
     with pytest.raises(ParameterError, match=r"no sheet 'Third'.*'First', 'Second'"):

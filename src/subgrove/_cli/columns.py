@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -97,7 +99,7 @@ class InferredColumn:
 
 
 @dataclass(frozen=True)
-class ColumnOverrides:
+class KnownColumns:
     """What is known about columns before inference.
 
     Attributes
@@ -108,56 +110,55 @@ class ColumnOverrides:
         Columns of known kind.
     numeric_reason : str
         Why columns are numeric, for errors; the option --numeric if "".
-    keep : sequence of str
+    keep : collection of str
         Columns that are used whatever they hold.
-    keep_levels : sequence of str
-        Columns whose rare levels are not merged.
+    required : sequence of str
+        Likewise, and their rare levels are not merged.
     formats : mapping
         Decimal separators and date formats of columns.
     as_stored : bool
-        Whether spellings of levels are not merged.
+        Whether all columns and levels are kept as they are.
     """
 
     options: DataOptions
     nominal: Sequence[str]
     numeric: Sequence[str]
     numeric_reason: str
-    keep: Sequence[str]
-    keep_levels: Sequence[str]
+    keep: Collection[str]
+    required: Sequence[str]
     formats: Mapping[str, str]
     as_stored: bool
 
 
-def infer_columns(raw: RawTable, known: ColumnOverrides) -> list[tuple[Any, InferredColumn]]:
+def infer_columns(raw: RawTable, known: KnownColumns) -> list[tuple[Any, InferredColumn]]:
     """Return pandas columns of a definite kind, and their descriptions."""
     import pandas as pd
 
     stored = {name: pd.Series(values, dtype=object, name=name) for name, values in raw.columns.items()}
     types = {name: "string" if raw.untyped else pd.api.types.infer_dtype(stored[name], skipna=True) for name in stored}
     missing = {*known.options.na, *(MISSING if raw.untyped else ("",))}
-    texts = {
-        name: stored[name].mask(stored[name].str.strip().isin(missing)) for name in stored if types[name] == "string"
-    }
-    numbers = {name: NumericText(text.str.strip().value_counts().to_dict()) for name, text in texts.items()}
+    texts = {name: stored[name] for name in stored if types[name] == "string"}
+    texts = {name: text.mask(text.str.strip().isin(missing)) for name, text in texts.items()}
+    numbers = {name: NumericText(Counter(text.dropna().str.strip())) for name, text in texts.items()}
     clear = [one.decimals[0] for one in numbers.values() if len(one.decimals) == 1 and one.share >= NUMERIC_SHARE]
-    inferred = []
-    for name, values in stored.items():
-        if name in texts:
-            typed = _typed_text(texts[name], numbers[name], raw, known, clear)
-        else:
-            typed = _typed_values(values, types[name], name in known.nominal)
-        inferred.append(_describe(typed, raw, known))
-    return inferred
+    typed = [
+        _typed_text(texts[name], numbers[name], raw, known, clear)
+        if name in texts
+        else _typed_values(values, types[name], name in known.nominal)
+        for name, values in stored.items()
+    ]
+    return [_describe(one, raw, known) for one in typed]
 
 
-def _describe(typed: Typed, raw: RawTable, known: ColumnOverrides) -> tuple[Any, InferredColumn]:
+def _describe(typed: Typed, raw: RawTable, known: KnownColumns) -> tuple[Any, InferredColumn]:
     """Return the column that is used, with rare levels merged, and its description."""
     series, notes, form = typed
     name, unsupported = str(series.name), bool(notes) and notes[0].startswith(_UNSUPPORTED)
     kind = "other" if unsupported else {"O": "nominal", "M": "date"}.get(series.dtype.kind, "numeric")
-    keep = name in known.keep
+    keep_levels = known.as_stored or name in known.required
+    keep = keep_levels or name in known.keep
     left_out = "" if keep else notes[0] if unsupported else _reason_to_leave_out(series, raw)
-    if not left_out and kind == "nominal" and name not in known.keep_levels:
+    if not left_out and kind == "nominal" and not keep_levels:
         series, merged = _merge_rare_levels(series)
         notes = [*notes, *merged]
         left_out = "" if keep else _too_many_rare(series)
@@ -181,7 +182,7 @@ def _typed_values(values: Any, declared: str, nominal: bool) -> Typed:
     return pd.Series(np.nan, values.index, name=values.name), [f"{_UNSUPPORTED} {declared} are not supported"], ""
 
 
-def _typed_text(values: Any, numbers: NumericText, raw: RawTable, known: ColumnOverrides, clear: list[str]) -> Typed:
+def _typed_text(values: Any, numbers: NumericText, raw: RawTable, known: KnownColumns, clear: list[str]) -> Typed:
     """Return text as numbers, dates or levels."""
     name, notes, share = values.name, [], numbers.share
     required, odd = name in known.numeric, first_of([repr(text[:24]) for text in numbers.odd], 3)
@@ -205,9 +206,7 @@ def _typed_text(values: Any, numbers: NumericText, raw: RawTable, known: ColumnO
             return _finite(values.str.strip().map(read.values).astype(float), read.notes, read.decimal)
         elif share >= _MIN_SHARE:
             notes = [f"{share:.0%} numbers, read as levels because of {odd} (override with --numeric {name!r})"]
-    if known.as_stored:
-        return _levels(values.str.strip()), notes, ""
-    merged, spellings = _merge_spellings(values)
+    merged, spellings = (values.str.strip(), []) if known.as_stored else _merge_spellings(values)
     return _levels(merged), [*notes, *spellings], ""
 
 
@@ -220,7 +219,7 @@ def _finite(values: Any, notes: list[str], decimal: str = "") -> Typed:
     return values.astype(np.int64) if whole and values.abs().max() < 2**53 else values, notes, decimal
 
 
-def _parse_dates(values: Any, numbers: NumericText, known: ColumnOverrides) -> Typed | None:
+def _parse_dates(values: Any, numbers: NumericText, known: KnownColumns) -> Typed | None:
     """Return times in microseconds, in UTC where a zone is given; None if fewer than 90 % of the cells are dates."""
     import pandas as pd
 
@@ -232,7 +231,8 @@ def _parse_dates(values: Any, numbers: NumericText, known: ColumnOverrides) -> T
     plain = texts.str.replace(r"(?<=\d)[ -](?=[A-Za-z]{3})|(?<=[A-Za-z]{3})[ -](?=\d)", " ", regex=True)
     given = [known.formats[values.name]] if known.formats.get(values.name) else []
     forms = [*given, *(["%Y%m%d"] if days else _date_formats(plain, known.options.day_first))]
-    times = {form: _times(plain, form) for form in forms}
+    parse = partial(pd.to_datetime, plain, utc=True, errors="coerce")
+    times = {form: parse(format=form).dt.tz_localize(None) for form in forms}
     n_cells = {form: counts[found.notna()].sum() for form, found in times.items()}
     best = [form for form in forms if n_cells[form] == max(n_cells.values())]
     if not best or n_cells[best[0]] < NUMERIC_SHARE * counts.sum():
@@ -257,12 +257,6 @@ def _date_formats(texts: Any, day_first: bool | None) -> list[str]:
     forms = dict.fromkeys("ISO8601" if form.startswith("%Y-%m-%d") else form for form in guessed if form)
     excluded = {None: "%m.", True: "%m", False: "%d/"}[day_first]
     return [form for form in (*forms, *_MORE_DATES) if not form.startswith((excluded, "%m."))]
-
-
-def _times(texts: Any, form: str) -> Any:
-    import pandas as pd
-
-    return pd.to_datetime(texts, format=form, utc=True, errors="coerce").dt.tz_localize(None)
 
 
 def _merge_spellings(values: Any) -> tuple[Any, list[str]]:
@@ -311,11 +305,9 @@ def _reason_to_leave_out(series: Any, raw: RawTable) -> str:
         return ""
     if (known - np.array(raw.row_numbers)).nunique() == 1:
         return "row number"
-    ranks = known.min() <= 1  # or identifiers that start at 1
-    dense = known.max() - known.min() <= _DENSE * raw.total and not ranks
-    if not dense and not _IDENTIFIER.fullmatch(str(series.name)):
-        return ""
-    return f"identifier, a different integer in each row (keep it with --numeric {series.name!r})"
+    dense = known.max() - known.min() <= _DENSE * raw.total and known.min() > 1  # ranks start at 1
+    reason = f"identifier, a different integer in each row (keep it with --numeric {series.name!r})"
+    return reason if dense or _IDENTIFIER.fullmatch(str(series.name)) else ""
 
 
 def _merge_rare_levels(series: Any) -> tuple[Any, list[str]]:
@@ -323,12 +315,11 @@ def _merge_rare_levels(series: Any) -> tuple[Any, list[str]]:
     counts = series.value_counts()
     if len(counts) <= MOST_LEVELS or (len(counts) <= _MOST_FREQUENT_LEVELS and counts.min() >= _FREQUENT):
         return series, []
-    frequent = counts[counts > counts.iloc[MOST_LEVELS - 1]].index  # levels that are equally frequent stay together
-    merged = merge_levels(series, tuple(level for level in series.cat.categories if level in set(frequent) - {OTHER}))
     n_rows = counts.iloc[MOST_LEVELS - 1]
-    return merged, [
-        f"{len(counts) - len(frequent)} levels with at most {count_of(n_rows, 'row')} merged into {OTHER!r}"
-    ]
+    frequent = set(counts[counts > n_rows].index) - {OTHER}  # levels that are equally frequent stay together
+    merged = merge_levels(series, tuple(level for level in series.cat.categories if level in frequent))
+    rare = f"{len(counts) - len(frequent)} levels with at most {count_of(n_rows, 'row')}"
+    return merged, [f"{rare} merged into {OTHER!r}"]
 
 
 def merge_levels(series: Any, frequent: tuple[str, ...]) -> Any:

@@ -6,10 +6,8 @@ called .csv is rejected.
 
 from __future__ import annotations
 
-import gzip
 import os
 import sys
-import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -23,8 +21,8 @@ from zipfile import ZipFile, is_zipfile
 
 from subgrove._cli.columns import (
     OTHER,
-    ColumnOverrides,
     InferredColumn,
+    KnownColumns,
     RawTable,
     SelectColumns,
     infer_columns,
@@ -32,6 +30,7 @@ from subgrove._cli.columns import (
     spelling,
 )
 from subgrove._cli.csv_records import read_csv
+from subgrove._cli.encoding import open_bytes
 from subgrove._cli.excel import read_excel
 from subgrove._cli.options import DataOptions
 from subgrove._cli.parquet import read_parquet, read_sample
@@ -106,20 +105,11 @@ def read_table_file(
     required = required or {}
     raw = _read_raw(options, partial(_columns_to_read, options, required))
     names = list(raw.columns)
-    nominal, numeric, columns_named = (
-        selected_columns(getattr(options, option), names, f"--{option}") for option in ("nominal", "numeric", "columns")
-    )
-    overrides = ColumnOverrides(
-        options=options,
-        nominal=nominal,
-        numeric=numeric,
-        numeric_reason=numeric_reason,
-        keep=names if keep_all else [*required, *columns_named, *nominal, *numeric],
-        keep_levels=names if keep_all else list(required),
-        formats=formats or {},
-        as_stored=keep_all,
-    )
-    inferred = infer_columns(raw, overrides)
+    nominal = selected_columns(options.nominal, names, "--nominal")
+    numeric = selected_columns(options.numeric, names, "--numeric")
+    keep = {*nominal, *numeric, *selected_columns(options.columns, names, "--columns")}
+    known = KnownColumns(options, nominal, numeric, numeric_reason, keep, list(required), formats or {}, keep_all)
+    inferred = infer_columns(raw, known)
     columns = tuple(column for _, column in inferred)
     frame = pd.DataFrame({column.name: values for values, column in inferred if not column.left_out})
     if frame.shape[1] < 2:
@@ -171,7 +161,7 @@ def print_columns(table: FileTable, output: Output, target: str | None = None) -
     rows = []
     for column in table.columns:
         role = "target" if column.name == target else "left out" if column.left_out else column.kind
-        note = "; ".join(dict.fromkeys(text for text in (column.left_out, column.note) if text))
+        note = "; ".join(dict.fromkeys(filter(None, (column.left_out, column.note))))
         rows.append((column.name, role, column.n_missing or "", column.values, note))
     title = f"{len(table.frame):,} rows of {table.path}"
     output.table(title, ("column", "read as", "missing", "values", "note"), rows, right=(2,))
@@ -228,9 +218,7 @@ def _columns_to_read(options: DataOptions, required: Mapping[str, str], names: S
             f"Select some, as in --columns {','.join(columns[:2])}"
         )
     if len(columns) < 2:
-        raise InputError(
-            f"Only {count_of(len(columns), 'column')} of {options.data} selected; at least two are needed."
-        )
+        raise InputError(f"{count_of(len(columns), 'column')} of {options.data} selected; at least two are needed.")
     return columns
 
 
@@ -255,19 +243,12 @@ def _read_raw(options: DataOptions, select: SelectColumns) -> RawTable:
 
 def _head(path: Path) -> tuple[bytes, bool]:
     """Return the first four bytes, decompressed, and whether they were compressed; reject known other formats."""
-    with path.open("rb") as file:
+    with path.open("rb") as packed:
+        gzipped = packed.read(2) == b"\x1f\x8b"
+    with open_bytes(path, gzipped) as file:
         head = file.read(16)
     if not head:
         raise InputError(f"{path} is empty. Expected a header line with column names, then lines of values.")
-    gzipped = head[:2] == b"\x1f\x8b"
-    if gzipped:
-        try:
-            with gzip.open(path) as file:
-                head = file.read(16)
-        except (OSError, EOFError, zlib.error) as error:
-            raise InputError(f"{path} looks compressed by gzip but cannot be decompressed: {error}.") from error
-        if not head:
-            raise InputError(f"{path} is empty after decompression.")
     for mark, what in _OTHER_FORMATS.items():
         if head.startswith(mark):
             raise InputError(f"{path} is {what}. Save it as CSV, Excel (.xlsx) or Parquet, and pass that file.")
