@@ -34,6 +34,7 @@ _PLAIN = re.compile(r"-?\d+(?:\.\d+)?|[+-]?inf(?:inity)?", re.IGNORECASE)
 _NO_VALUE = re.compile(r"[\W_]*|n\.?[ad]\.?|k\.?a\.?|none|nil|missing|unknown|not available|tb[ad]", re.IGNORECASE)
 _CODE = re.compile(r"[^\W\d_]?\d+[^\W\d_]?")
 _SPELLINGS = str.maketrans("\u00a0\u202f\u2009\u2212\u2019\u00b4`", "   -'''")
+_MULTIPLES = {"k": 1e3, "K": 1e3, "M": 1e6, "bn": 1e9, "Mio": 1e6, "Mrd": 1e9}  # directly after the digits
 _LONGEST_PLUS = 6  # digits after a plus sign; more are a telephone number
 
 
@@ -43,6 +44,7 @@ class Number(NamedTuple):
     value: float
     digits: str
     unit: str = ""
+    times: float = 1.0
 
 
 class ReadNumbers(NamedTuple):
@@ -136,8 +138,9 @@ class NumericText:
             notes.append("decimal commas")
         if digits & set("' ,") - {decimal} or (decimal == "," and "." in digits):
             notes.append("thousands separators")
-        if unclear:
-            notes.append(f"{unclear[0]!r} read as {numbers[unclear[0]].value:.10g} (override with --decimal)")
+        notes += [f"{text!r} read as {numbers[text].value:.10g} (override with --decimal)" for text in unclear[:1]]
+        multiples = [text for text, one in numbers.items() if one.times > 1]
+        notes += [f"{text!r} read as {numbers[text].value:,.10g}" for text in multiples[:1]]
         notes += odd_cells({text: n for text, n in self.counts.items() if text not in numbers}, "number")
         return ReadNumbers({text: one.value for text, one in numbers.items()}, decimal, notes)
 
@@ -171,8 +174,11 @@ def _numbers(text: str) -> Iterator[tuple[str, Number]]:
         return
     price = cell["minus"] and digits[-1] in ".,"  # "5.-" has no cents
     negative = "-" if cell["open"] or (signs == "-" and not price) else ""
-    unit = re.sub("(?<=[a-z]{3})s$", "", (cell["before"] or cell["after"] or "").strip())  # months and month
+    after, times = (cell["after"] or "").strip(), 1.0
+    if after.rstrip(".") in _MULTIPLES and not cell["digits"].endswith(" "):
+        after, times = "", _MULTIPLES[after.rstrip(".")]
+    unit = (cell["before"] or "") + re.sub("(?<=[a-z]{3})s$", "", after)  # months and month
     for decimal, style in _STYLES.items():
         if style.fullmatch(digits):
             plain = re.sub(rf"[^\d{decimal}]", "", digits).replace(",", ".")
-            yield decimal, Number(float(f"{negative}{plain}{cell['power'] or ''}"), digits, unit)
+            yield decimal, Number(times * float(f"{negative}{plain}{cell['power'] or ''}"), digits, unit, times)
