@@ -231,7 +231,7 @@ def _parse_dates(values: Any, numbers: NumericText, known: KnownColumns) -> Type
     plain = texts.str.replace(r"(?<=\d)[ -](?=[A-Za-z]{3})|(?<=[A-Za-z]{3})[ -](?=\d)", " ", regex=True)
     given = [known.formats[values.name]] if known.formats.get(values.name) else []
     forms = [*given, *(["%Y%m%d"] if days else _date_formats(plain, known.options.day_first))]
-    parse = partial(pd.to_datetime, plain, utc=True, errors="coerce")
+    parse: Any = partial(pd.to_datetime, plain, utc=True, errors="coerce")
     times = {form: parse(format=form).dt.tz_localize(None) for form in forms}
     n_cells = {form: counts[found.notna()].sum() for form, found in times.items()}
     best = [form for form in forms if n_cells[form] == max(n_cells.values())]

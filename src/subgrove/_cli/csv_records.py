@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from io import TextIOWrapper
-from itertools import chain, islice
+from itertools import chain, count, islice
 from pathlib import Path
 from random import Random
 
@@ -52,36 +52,34 @@ class Layout:
 def read_csv(path: Path, gzipped: bool, select: SelectColumns, options: DataOptions) -> RawTable:
     """Read the selected columns of a sample of the rows; of all rows if there are at most `options.sample_size`."""
     encoding, note = declared_encoding(path, gzipped, options.encoding)
-    try:
+    while True:
         try:
             return _read(path, gzipped, encoding, note, select, options)
-        except UnicodeDecodeError:
+        except UnicodeDecodeError as error:
             if options.encoding or encoding != "utf-8":
-                raise
+                remedy = "Set its encoding with --encoding."
+                raise InputError(f"{path} is not valid {encoding}: {error}. {remedy}") from error
         encoding, note = detected_encoding(path, gzipped)
-        return _read(path, gzipped, encoding, note, select, options)
-    except UnicodeError as error:
-        raise InputError(f"{path} is not valid {encoding}: {error}. Set its encoding with --encoding.") from error
 
 
 def _read(path: Path, gzipped: bool, encoding: str, note: str, select: SelectColumns, options: DataOptions) -> RawTable:
     with open_bytes(path, gzipped) as file, TextIOWrapper(file, encoding, newline="") as stream:
-        text = _TextFile(path, stream)
-        records = text.records()
+        numbers = count()
+        records = _records(stream, path, numbers)
         first = list(islice(records, _N_FIRST))
         if not first:
             raise InputError(f"{path} contains only empty lines.")
         layout = _detect_layout(first, options.delimiter, path)
         selected = set(select(layout.names))
-        places = [place for place, name in enumerate(layout.names) if name in selected]
         rows = chain(first[layout.header + 1 :], records)
         sample = _reservoir_sample(rows, options.sample_size, Random(options.random_state))
     kept, left_out = _rows_of_table(sample, layout, path)
     if not kept:
         raise InputError(f"{path} has a header but no rows with values.")
-    n_rows = text.n_records - layout.header - 1
+    n_rows = next(numbers) - layout.header - 1
+    places = {name: place for place, name in enumerate(layout.names) if name in selected}
     return RawTable(
-        columns={layout.names[place]: [cells[place] for _, cells in kept] for place in places},
+        columns={name: [cells[place] for _, cells in kept] for name, place in places.items()},
         row_numbers=[number - layout.header - 1 for number, _ in kept],
         total=n_rows if len(sample) < n_rows else len(kept),
         notes=(*([f"Encoding: {note}."] if note else []), *layout.notes, *left_out),
@@ -90,48 +88,34 @@ def _read(path: Path, gzipped: bool, encoding: str, note: str, select: SelectCol
     )
 
 
-class _TextFile:
-    """An open text file, and the numbers of lines and records read so far."""
-
-    def __init__(self, path: Path, stream: TextIOWrapper) -> None:
-        self.path, self.stream, self.n_lines, self.n_records = path, stream, 0, 0
-
-    def records(self) -> Iterator[Record]:
-        """Yield the records that are not empty; a line with an odd number of quotes continues in the next."""
-        lines = self._lines()
-        for line in lines:
-            start = self.n_lines
-            record = line + self._rest_of_record(lines) if line.count('"') % 2 else line
-            if len(record) > 3 or record.strip("\r\n\ufeff"):
-                yield self.n_records, start, record
-                self.n_records += 1
-
-    def _rest_of_record(self, lines: Iterator[str]) -> str:
-        """Return the lines up to the one that closes a quote."""
-        start, size, parts = self.n_lines, 0, []
-        for line in lines:
-            parts.append(line)
-            size += len(line)
-            if line.count('"') % 2:
-                return "".join(parts)
-            if size > LONGEST_LINE:
+def _records(stream: TextIOWrapper, path: Path, numbers: Iterator[int]) -> Iterator[Record]:
+    """Yield the records that are not empty; a line with an odd number of quotes continues in the next."""
+    n_lines = start = 0
+    record = ""  # up to a quote that is not closed
+    while line := stream.readline(LONGEST_LINE + 1):
+        n_lines += 1
+        if len(line) > LONGEST_LINE:
+            size = f"{LONGEST_LINE >> 20} MB (line {n_lines})"
+            raise InputError(f"{path} has a line of more than {size}. Expected a table with one line per row.")
+        if "\0" in line:
+            raise binary_error(path, n_lines)
+        if record or line.count('"') % 2:
+            start = start if record else n_lines
+            is_open = bool(record) != bool(line.count('"') % 2)
+            record += line
+            if is_open and len(record) <= LONGEST_LINE:
+                continue
+            if is_open:
                 break
+            yield next(numbers), start, record
+            record = ""
+        elif len(line) > 3 or line.strip("\r\n\ufeff"):
+            yield next(numbers), n_lines, line
+    if record:
         raise InputError(
-            f'{self.path} has a quote (") in line {start} that is never closed. Close it, or write "" for a quote '
-            f"inside a quoted cell."
+            f'{path} has a quote (") in line {start} that is never closed. Close it, or write "" for a quote inside a '
+            f"quoted cell."
         )
-
-    def _lines(self) -> Iterator[str]:
-        while line := self.stream.readline(LONGEST_LINE + 1):
-            self.n_lines += 1
-            if len(line) > LONGEST_LINE:
-                raise InputError(
-                    f"{self.path} has a line of more than {LONGEST_LINE >> 20} MB (line {self.n_lines}). "
-                    f"Expected a table with one line per row."
-                )
-            if "\0" in line:
-                raise binary_error(self.path, self.n_lines)
-            yield line
 
 
 def _reservoir_sample(records: Iterator[Record], size: int, random: Random) -> list[Record]:
