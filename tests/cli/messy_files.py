@@ -232,9 +232,11 @@ def dates_of_all_kinds() -> Messy:
         short=[f"{one:%d.%m.%y}" for one in days],
         compact=[f"{one:%Y%m%d}" for one in days],
         clock=[f"{one:%m/%d/%Y} 8:30 PM" for one in days],
+        month=[f"{one:%m/%Y}" for one in days],
+        words=[f"{one:%B %Y}" for one in days],
         gaps=["Total" if at == 5 else f"{one:%Y-%m-%d}" for at, one in enumerate(days)],
     )
-    dates = dict.fromkeys(("utc", "european", "short", "compact", "clock", "gaps"), "date")
+    dates = dict.fromkeys(("utc", "european", "short", "compact", "clock", "month", "words", "gaps"), "date")
     return Messy(text(frame), dates, ["UTC", "day/month/year", "not a date: 'Total'"])
 
 

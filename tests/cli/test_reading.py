@@ -138,6 +138,16 @@ def test_ambiguous_dates_follow_the_option(tmp_path: Path) -> None:
     assert "--day-first" in inferred.note
 
 
+def test_order_of_dates_is_not_assumed_if_some_show_it(tmp_path: Path) -> None:
+    day, inferred = column(tmp_path, ["3/4/2024", "25/6/2024"] * 10)
+    assert day.iloc[0] == pd.Timestamp("2024-04-03")
+    assert inferred.note == "day/month/year"
+
+
+def test_numbers_as_column_names_have_a_note(tmp_path: Path) -> None:
+    assert "numbers only" in read(tmp_path, "5.1,3.5\n" + "4.9,3\n4.7,3.2\n" * 10).notes[0]
+
+
 def test_invalid_date_is_a_level(tmp_path: Path) -> None:
     _, inferred = column(tmp_path, ["2024-01-31", "2024-02-30"] * 10)
     assert inferred.kind == "nominal"

@@ -38,15 +38,9 @@ _IDENTIFIER = re.compile(
 _DENSE = 1.2  # range of identifiers, as a multiple of the number of rows
 _YEARS = (1500, 2100)  # numbers that are not taken for identifiers
 _DAY = re.compile(r"(19|20)\d{6}")
-_MORE_DATES = (
-    "%d.%m.%y",
-    "%m/%d/%y",
-    "%d/%m/%y",
-    "%d %b %y",
-    "%b %Y",
-    "%b %y",
-    "%m/%d/%Y %I:%M %p",
-    "%d/%m/%Y %I:%M %p",
+_MORE_DATES = (  # that pandas does not guess
+    *("%d.%m.%y", "%m/%d/%y", "%d/%m/%y", "%d %b %y", "%b %Y", "%B %Y", "%b %y", "%m/%Y"),
+    *("%m/%d/%Y %I:%M %p", "%d/%m/%Y %I:%M %p"),
 )
 _NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal", "empty")  # types of values that pandas infers
 _UNSUPPORTED = "columns of type"
@@ -230,7 +224,8 @@ def _parse_dates(values: Any, numbers: NumericText, known: KnownColumns) -> Type
         return None
     plain = texts.str.replace(r"(?<=\d)[ -](?=[A-Za-z]{3})|(?<=[A-Za-z]{3})[ -](?=\d)", " ", regex=True)
     given = [known.formats[values.name]] if known.formats.get(values.name) else []
-    forms = [*given, *(["%Y%m%d"] if days else _date_formats(plain, known.options.day_first))]
+    guessed = ["%Y%m%d"] if days else _date_formats(plain, known.options.day_first)
+    forms = list(dict.fromkeys([*given, *guessed]))
     parse: Any = partial(pd.to_datetime, plain, utc=True, errors="coerce")
     times = {form: parse(format=form).dt.tz_localize(None) for form in forms}
     n_cells = {form: counts[found.notna()].sum() for form, found in times.items()}
@@ -238,7 +233,7 @@ def _parse_dates(values: Any, numbers: NumericText, known: KnownColumns) -> Type
     if not best or n_cells[best[0]] < NUMERIC_SHARE * counts.sum():
         return None
     form, found = best[0], times[best[0]]
-    order = {"%m": "month/day/year", "%d": "day/month/year"}.get(form[:2] if "/" in form else "", "")
+    order = {"%m/%d": "month/day/year", "%d/%m": "day/month/year"}.get(form[:5].replace("-", "/"), "")
     notes = [order + (" assumed (--day-first for the other order)" if len(best) > 1 else "")] if order else []
     notes += ["dates such as 20240131 (--numeric if they are numbers)"] if days else []
     notes += ["times in UTC"] if plain.str.contains(r":\d\d.*(?:Z|[+-]\d\d:?\d\d)$").any() else []
@@ -255,8 +250,8 @@ def _date_formats(texts: Any, day_first: bool | None) -> list[str]:
         warnings.simplefilter("ignore")  # of pandas, on texts that are not dates
         guessed = [guess_datetime_format(text, dayfirst=order) for order in (False, True) for text in first]
     forms = dict.fromkeys("ISO8601" if form.startswith("%Y-%m-%d") else form for form in guessed if form)
-    excluded = {None: "%m.", True: "%m", False: "%d/"}[day_first]
-    return [form for form in (*forms, *_MORE_DATES) if not form.startswith((excluded, "%m."))]
+    excluded = {None: (), True: ("%m/%d", "%m-%d"), False: ("%d/%m", "%d-%m")}[day_first]
+    return [form for form in (*forms, *_MORE_DATES) if not form.startswith((*excluded, "%m.%d"))]
 
 
 def _merge_spellings(values: Any) -> tuple[Any, list[str]]:

@@ -227,6 +227,8 @@ def _detect_layout(first: list[Record], delimiter: str | None, path: Path) -> La
     notes = [f"Delimiter: {_delimiter_name(mark)}."] if mark != "," else []
     if at:
         notes.append(f"{count_of(at, 'line')} above the header left out: {_shown(texts[:at])}.")
+    if all(re.fullmatch(r"-?[\d.,]+", name) and not re.fullmatch(r"(19|20)\d\d", name) for name in names):
+        notes.append("The first line has numbers only, and is read as column names. Add a header if it is a row.")
     return Layout(mark, at + bool(declared), names, (*notes, *renamed))
 
 
