@@ -84,6 +84,14 @@ def test_row_with_too_many_cells_is_located(make: Make) -> None:
     error_message(explain(make("a,b,y\n" + ROWS + "\n1,2,3,4\n")), "Line 82", "4 cells", "3")
 
 
+def test_rows_that_are_all_shorter_than_the_header_are_located(make: Make) -> None:
+    error_message(explain(make("a,b,y,z\n" + ROWS)), "Line 2", "3 cells", "4")
+
+
+def test_many_short_rows_at_the_end_are_located(make: Make) -> None:
+    error_message(explain(make("a,b,y\n" + ROWS + "\n1,2" * 30)), "2 cells", "3")
+
+
 def test_mixed_encodings_are_located(make: Make) -> None:
     content = "a,b,y\nMünchen,1,2\n".encode() + "Köln,2,3\n".encode("latin-1")
     error_message(explain(make(content)), "mixes encodings", "line 2", "line 3")

@@ -185,6 +185,12 @@ def test_codes_with_leading_zeros_are_levels(tmp_path: Path) -> None:
     assert values.iloc[0] == "01067"
 
 
+def test_one_leading_zero_does_not_make_codes_of_numbers(tmp_path: Path) -> None:
+    values, inferred = column(tmp_path, [*map(str, range(5, 305)), "007"])
+    assert inferred.kind == "numeric"
+    assert values.iloc[-1] == 7
+
+
 def test_nominal_option_reads_numbers_as_levels(tmp_path: Path) -> None:
     values, inferred = column(tmp_path, ["10", "9", "2"] * 10, nominal=["x"])
     assert inferred.kind == "nominal"

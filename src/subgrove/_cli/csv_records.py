@@ -31,6 +31,7 @@ from subgrove.exceptions import InputError, ParameterError
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
 LONGEST_LINE = 16 << 20  # characters of a line or a quoted cell
 _N_FIRST = 200  # records that the delimiter and the header are detected from
+_N_LAST = 20  # records of which some may be footnotes and totals
 _EMPTY = "without values"
 _SEPARATOR_LINE = re.compile(r'\ufeff?"?sep=(.)"?\s*', re.IGNORECASE)  # as Excel writes it
 _TOTAL = re.compile(r"((grand|sub)[ -]?)?totale?s?|sum|summe|(ins)?gesamt(summe)?|somme|suma|totaal", re.IGNORECASE)
@@ -151,7 +152,8 @@ def _rows_of_table(sample: list[Record], layout: Layout, path: Path) -> tuple[li
     rows = [(record, _cells(record, layout.mark, path)) for record in sample]
     kept: list[Row] = []
     others: dict[str, list[str]] = {}
-    while rows and (what := _other_line(rows, width)):
+    is_table = any(len(cells) >= width for _, cells in rows[:-_N_LAST] or rows)
+    while is_table and rows and (what := _other_line(rows, width)) and len(others.get(what, ())) < _N_LAST:
         others.setdefault(what, []).append(rows.pop()[0][2])
     for (number, line, text), cells in rows:
         while len(cells) > width and not cells[-1]:
@@ -178,10 +180,8 @@ def _other_line(rows: list[tuple[Record, list[str]]], width: int) -> str:
         return _EMPTY
     if len(cells) < width:
         return "at the end that is not a row"
-    is_total = _TOTAL.fullmatch(word) and all(
-        len(one) <= place or one[place].strip(" :") != word for _, one in rows[:-1]
-    )
-    return "at the end with totals" if is_total else ""
+    others = [one[place].strip(" :") for _, one in rows[:-1] if len(one) > place]
+    return "at the end with totals" if _TOTAL.fullmatch(word) and word not in others else ""
 
 
 def _shown(lines: list[str]) -> str:
@@ -197,9 +197,8 @@ def _parse_delimiter(delimiter: str) -> str:
     words = {name: mark for mark, name in DELIMITERS.items()} | {"\\t": "\t", "space": " "}
     mark = words.get(delimiter, delimiter)
     if len(mark) != 1 or mark in '"\r\n':
-        raise ParameterError(
-            f"--delimiter must be one character, or one of tab, comma, semicolon, space; got {delimiter!r}."
-        )
+        names = "one character, tab, comma, semicolon or space"
+        raise ParameterError(f"--delimiter must be {names}; got {delimiter!r}.")
     return mark
 
 

@@ -35,6 +35,7 @@ _NO_VALUE = re.compile(r"[\W_]*|n\.?[ad]\.?|k\.?a\.?|none|nil|missing|unknown|no
 _CODE = re.compile(r"[^\W\d_]?\d+[^\W\d_]?")
 _SPELLINGS = str.maketrans("\u00a0\u202f\u2009\u2212\u2019\u00b4`", "   -'''")
 _MULTIPLES = {"k": 1e3, "K": 1e3, "M": 1e6, "bn": 1e9, "Mio": 1e6, "Mrd": 1e9}  # directly after the digits
+_PADDED_SHARE = 0.01  # of cells with leading zeros, from which on they are not a slip
 _LONGEST_PLUS = 6  # digits after a plus sign; more are a telephone number
 
 
@@ -103,10 +104,11 @@ class NumericText:
         """Whether there are leading zeros, or numbers of one length beside codes of letters and digits."""
         digits = [text for text in self.counts if text.isdigit()]
         others = [text for text in self.counts if not text.isdigit() and not _NO_VALUE.fullmatch(text)]
-        if any(text[0] == "0" and len(text) > 1 for text in digits):
+        same_length = len({len(text) for text in digits}) == 1
+        padded = self.n_cells(text for text in digits if text[0] == "0" and len(text) > 1)
+        if padded and (same_length or padded >= _PADDED_SHARE * self.n_cells(digits)):
             return not any(text in self.styles["."] for text in others)
-        lengths = {len(text) for text in digits}
-        return len(lengths) == 1 and min(lengths) > 2 and bool(others) and all(map(_CODE.fullmatch, others))
+        return same_length and len(digits[0]) > 2 and bool(others) and all(map(_CODE.fullmatch, others))
 
     def read(self, decimal: str | None, others: Collection[str], comma_is_decimal: bool) -> ReadNumbers:
         """Return the numbers.
