@@ -181,6 +181,15 @@ def footnotes() -> Messy:
 
 
 @case
+def total_and_footnote_of_a_spreadsheet() -> Messy:
+    after = [["Summe", "", "", "999.999,00 €"], ["", "", "", ""], ["Stand: 1.1.2025", "", "", ""]]
+    frame = with_column("price", lambda value: f"{german(value)} €")
+    return Messy(
+        text(frame, ";", after=after), notes=["totals left out: 'Summe", "1 line at the end", "1 line without values"]
+    )
+
+
+@case
 def case_and_spaces() -> Messy:
     garden = clean()["garden"]
     written = [

@@ -35,6 +35,7 @@ _N_LAST = 20  # records of which some may be footnotes and totals
 _EMPTY = "without values"
 _SEPARATOR_LINE = re.compile(r'\ufeff?"?sep=(.)"?\s*', re.IGNORECASE)  # as Excel writes it
 _TOTAL = re.compile(r"((grand|sub)[ -]?)?totale?s?|sum|summe|(ins)?gesamt(summe)?|somme|suma|totaal", re.IGNORECASE)
+_NUMBER = re.compile(r"\W*\d")
 
 Record = tuple[int, int, str]  # number of the record, from 0; its first line; its text
 Row = tuple[int, list[str]]  # number of the record; its cells
@@ -175,13 +176,15 @@ def _rows_of_table(sample: list[Record], layout: Layout, path: Path) -> tuple[li
 def _other_line(rows: list[tuple[Record, list[str]]], width: int) -> str:
     """Return what the last line is if it is not a row: footnote, total or empty."""
     cells = rows[-1][1]
-    place, word = next(((at, cell.strip(" :")) for at, cell in enumerate(cells) if cell.strip()), (0, ""))
-    if not word:
+    filled = [(place, cell.strip(" :")) for place, cell in enumerate(cells) if cell.strip()]
+    if not filled:
         return _EMPTY
-    if len(cells) < width:
+    place, word = filled[0]
+    if len(cells) >= width and word in (one[place].strip(" :") for _, one in rows[:-1] if len(one) > place):
+        return ""
+    if len(cells) < width or (len(filled) == 1 < width - 1 and not _NUMBER.match(word)):
         return "at the end that is not a row"
-    others = [one[place].strip(" :") for _, one in rows[:-1] if len(one) > place]
-    return "at the end with totals" if _TOTAL.fullmatch(word) and word not in others else ""
+    return "at the end with totals" if _TOTAL.fullmatch(word) else ""
 
 
 def _shown(lines: list[str]) -> str:
@@ -236,7 +239,7 @@ def _is_title(records: list[list[str]], width: int) -> bool:
     cells, following = records[0], records[-1]
     n_filled = sum(map(bool, cells))
     if len(cells) == width - 1 and len(following) == width:  # a sentence with commas is followed by a header of words
-        return not any(re.search(r"^\W*\d", cell) for cell in following)
+        return not any(map(_NUMBER.match, following))
     return len(cells) < width or (n_filled <= max(1, width // 3) and (width > 2 or bool(cells[0])) and width > 1)
 
 
