@@ -72,13 +72,15 @@ def test_rare_class_of_two_is_kept_with_a_note(tmp_path: Path) -> None:
     learned = task(tmp_path, text(frame), "fraud")
     assert learned.kind == "classification"
     assert learned.y.sum() == 9
-    assert any("'1' has 9 rows of 546" in note for note in learned.notes)
+    assert any("imprecise: '1' (9) of 546" in note for note in learned.notes)
 
 
 def test_too_rare_class_of_two_is_named_with_its_rows(folder: Path) -> None:
     frame = clean().assign(fraud=[1 if at < 3 else 0 for at in range(300)])
     (folder / "data.csv").write_bytes(text(frame))
-    message = error_message(invoke("explain", "data.csv", "-t", "fraud"), "'fraud'", "0 (297)", "1 (3)", "at least 5")
+    message = error_message(
+        invoke("explain", "data.csv", "-t", "fraud"), "'fraud'", "'0' (297)", "'1' (3)", "at least 5"
+    )
     assert "constant" not in message
 
 

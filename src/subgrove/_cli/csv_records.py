@@ -114,10 +114,8 @@ def _records(stream: TextIOWrapper, path: Path, numbers: Iterator[int]) -> Itera
         elif len(line) > 3 or line.strip("\r\n\ufeff"):
             yield next(numbers), n_lines, line
     if record:
-        raise InputError(
-            f'{path} has a quote (") in line {start} that is never closed. Close it, or write "" for a quote inside a '
-            f"quoted cell."
-        )
+        remedy = 'Close it, or write "" for a quote inside a quoted cell.'
+        raise InputError(f'{path} has a quote (") in line {start} that is never closed. {remedy}')
 
 
 def _reservoir_sample(records: Iterator[Record], size: int, random: Random) -> list[Record]:
@@ -221,10 +219,8 @@ def _detect_layout(first: list[Record], delimiter: str | None, path: Path) -> La
         ends = [cells[-1] for cells in split[at + 1 :] if len(cells) == width]
         names = [*names, ""] if not any(ends) else ["", *names]
     if len(names) == 1:
-        raise InputError(
-            f"{path} has one column, {names[0][:60]!r}; at least two are needed. "
-            f"If the cells have another delimiter, set it with --delimiter."
-        )
+        remedy = "If the cells have another delimiter, set it with --delimiter."
+        raise InputError(f"{path} has one column, {names[0][:60]!r}; at least two are needed. {remedy}")
     names, renamed = _unique([name.strip() or f"column_{place}" for place, name in enumerate(names, start=1)])
     notes = [f"Delimiter: {_delimiter_name(mark)}."] if mark != "," else []
     if at:

@@ -34,10 +34,8 @@ def open_bytes(path: Path, gzipped: bool) -> Iterator[IO[bytes]]:
 
 def binary_error(path: Path, line: int) -> InputError:
     """Return the error for a file that is not text."""
-    return InputError(
-        f"{path} is not a text file: it has binary content (near line {line}). CSV, TSV, Excel and Parquet files can "
-        f"be read."
-    )
+    formats = "CSV, TSV, Excel and Parquet files can be read"
+    return InputError(f"{path} is not a text file: it has binary content (near line {line}). {formats}.")
 
 
 def declared_encoding(path: Path, gzipped: bool, given: str | None) -> tuple[str, str]:
@@ -69,10 +67,8 @@ def detected_encoding(path: Path, gzipped: bool) -> tuple[str, str]:
                 sample += b"" if is_utf8 or len(sample) > _HEAD else line
     name = _most_plausible(sample)
     if len(first) > 1 and name not in _EAST_ASIAN:  # of which short texts can be UTF-8 by chance
-        raise InputError(
-            f"{path} mixes encodings: line {first[True]} is UTF-8, line {first[False]} is not. "
-            f"Save it in one encoding, preferably UTF-8."
-        )
+        lines = f"line {first[True]} is UTF-8, line {first[False]} is not"
+        raise InputError(f"{path} mixes encodings: {lines}. Save it in one encoding, preferably UTF-8.")
     cells = re.split(r"[\r\n,;\t|]", sample.decode(name))
     example = next(cell for cell in cells if not cell.isascii())[:40]
     return name, f"not UTF-8 (line {first[False]}), read as {name}: {example!r} (override with --encoding)"

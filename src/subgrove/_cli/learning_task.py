@@ -94,22 +94,20 @@ def _without_rare_classes(y: Any, target: str) -> tuple[Any, list[str]]:
     rare, few = counts[counts < fewest], counts[(counts >= fewest) & (counts < MIN_CLASS_ROWS)]
     if len(counts) - len(rare) > MOST_CLASSES:
         remedy = "Use --task regression if it is a quantity" if y.dtype.kind in "iuf" else "Merge classes"
+        limit = f"{len(counts)} classes; at most {MOST_CLASSES} are supported"
+        raise InputError(f"The target {target!r} has {limit}. {remedy}, or choose another --target.")
+    if len(counts) - len(rare) < min(2, len(counts)):
         raise InputError(
-            f"The target {target!r} has {len(counts)} classes, {quoted(counts.index, 3)}; at most {MOST_CLASSES} are "
-            f"supported. {remedy}, or choose another --target."
+            f"The target {target!r} has {len(counts)} classes with too few rows: {_sizes(counts)}. Two classes of at "
+            f"least {FEWEST_CLASS_ROWS} rows are needed. Is it an identifier or a quantity?"
         )
-    if len(counts) > 1 and len(counts) - len(rare) < 2:
-        shown = first_of([f"{name!r} ({n})" for name, n in counts.items()], 3)
-        raise InputError(
-            f"The target {target!r} has {len(counts)} classes with too few rows: {shown}. Two classes of at least "
-            f"{FEWEST_CLASS_ROWS} rows are needed. Is it an identifier or a quantity?"
-        )
-    notes = []
-    if len(few):
-        listed = first_of([f"{str(name)!r} has {count_of(n, 'row')}" for name, n in few.items()], 3)
-        notes.append(f"Few rows: class {listed} of {len(y):,}; results on it are imprecise.")
+    notes = [f"Classes with few rows, so results are imprecise: {_sizes(few)} of {len(y):,}."] if len(few) else []
     if len(rare):
-        listed = first_of([f"{str(name)!r} ({n})" for name, n in rare.items()], 5)
-        rows = count_of(int(rare.sum()), "row")
-        notes.append(f"{rows} of classes with fewer than {fewest} rows left out: {listed}.")
+        rows = f"{count_of(int(rare.sum()), 'row')} of classes with fewer than {fewest} rows"
+        notes.append(f"{rows} left out: {_sizes(rare)}.")
     return y[~y.isin(rare.index)], notes
+
+
+def _sizes(counts: Any) -> str:
+    """Return classes and their numbers of rows."""
+    return first_of([f"{str(name)!r} ({n})" for name, n in counts.items()], 4)

@@ -191,14 +191,13 @@ def check_readable(path: Path) -> None:
     try:
         if not path.exists():
             raise InputError(f"There is no file {path}. Check the name and the folder (current folder: {Path.cwd()}).")
-        if path.is_dir():
-            raise InputError(f"{path} is a folder. Pass a file in it.")
     except OSError as error:
         raise InputError(f"{str(path)[:80]!r} is not a valid path: {error.strerror}.") from error
+    if not path.is_file():
+        what = "a folder. Pass a file in it" if path.is_dir() else "not a regular file. Pass it to standard input (-)"
+        raise InputError(f"{path} is {what}.")
     if not os.access(path, os.R_OK):
         raise InputError(f"{path}: permission to read denied. Change its permissions, or copy it.")
-    if not path.is_file():
-        raise InputError(f"{path} is not a regular file. Pass - and redirect it to standard input: - < {path}")
 
 
 def _columns_to_read(options: DataOptions, required: Mapping[str, str], names: Sequence[str]) -> list[str]:
@@ -213,10 +212,8 @@ def _columns_to_read(options: DataOptions, required: Mapping[str, str], names: S
     selected = [*selected_columns(options.columns, names, "--columns"), *required] if options.columns else names
     columns = [name for name in dict.fromkeys(selected) if name not in dropped or name in required]
     if len(columns) > MOST_COLUMNS:
-        raise InputError(
-            f"{options.data} has {len(columns):,} columns; at most {MOST_COLUMNS} can be explained at once. "
-            f"Select some, as in --columns {','.join(columns[:2])}"
-        )
+        limit = f"{len(columns):,} columns; at most {MOST_COLUMNS} can be explained at once"
+        raise InputError(f"{options.data} has {limit}. Select some, as in --columns {','.join(columns[:2])}")
     if len(columns) < 2:
         raise InputError(f"{count_of(len(columns), 'column')} of {options.data} selected; at least two are needed.")
     return columns
