@@ -19,7 +19,7 @@ _CONTROL = re.compile(rb"[\x01-\x08\x0e-\x1a\x1c-\x1f]")
 _WORD = re.compile(rb"[a-zA-Z\x80-\xff]{3,}")
 # Candidates for text that is not UTF-8; of equally plausible ones the first is taken.
 _WESTERN, _EAST_ASIAN = ("cp1252", "cp1250", "cp1254"), ("gb18030", "cp932", "big5", "euc_jp", "cp949")
-_OTHERS = ("cp1251", "koi8_r", "cp1253", "cp1255", "cp1256", "mac_roman", "cp850", "cp852", "cp866")
+_OTHERS = ("mac_roman", "cp850", "cp1251", "koi8_r", "cp1253", "cp1255", "cp1256", "cp852", "cp866")
 
 
 @contextmanager
