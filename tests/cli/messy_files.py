@@ -221,6 +221,13 @@ def unnamed_row_names() -> Messy:
 
 
 @case
+def row_numbers_of_joined_files() -> Messy:
+    frame = clean()
+    frame.insert(0, "", [at % 100 for at in range(N)])
+    return Messy(text(frame), {"column_1": "left out"}, ["row number"])
+
+
+@case
 def row_names_of_r() -> Messy:
     frame = clean()
     frame.insert(0, "x", [f"house {at}" for at in range(N)])

@@ -31,6 +31,7 @@ _MIN_SHARE = 0.5  # of numbers, for a note, or for --numeric
 _IDENTIFIER_SHARE = 0.9  # share of distinct values from which on text is an identifier
 _MIN_ROWS = 20  # of the checks for identifiers
 _MAX_OTHER_SHARE = 0.5  # of the rows
+_UNNAMED = re.compile(r"column_1|Unnamed: 0")
 _IDENTIFIER = re.compile(
     r"column_\d+|Unnamed: \d+|(?i:rownames?|index|(.*[^a-z])?(id|nr|no|number|key|uuid|phone|tel)s?)|"
     r".*[a-z](ID|Id|Nr|No|Number|Key)"
@@ -292,6 +293,8 @@ def _reason_to_leave_out(series: Any, raw: RawTable) -> str:
         return "all values missing"
     if distinct == 1:
         return "constant" if len(known) == len(series) else ""
+    if _UNNAMED.fullmatch(str(series.name)) and series.dtype.kind == "i" and (series.diff() == 1).mean() > 0.5:
+        return "row number"  # of several files, one after the other
     if len(known) < _MIN_ROWS or distinct < _IDENTIFIER_SHARE * len(known) or series.dtype.kind in "fM":
         return ""
     if series.dtype == "category":

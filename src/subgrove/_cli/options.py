@@ -86,7 +86,9 @@ class DataOptions(RunOptions):
     decimal: Annotated[
         Literal[".", ","] | None, _option("Decimal separator of numbers; inferred from each column by default.")
     ] = None
-    sheet: Annotated[str | None, _option("Sheet of an Excel workbook; the first by default.", metavar="NAME")] = None
+    sheet: Annotated[
+        str | None, _option("Sheet of an Excel workbook; by default the first with a table.", metavar="NAME")
+    ] = None
     day_first: Annotated[bool | None, _option("Order of dates such as 3/4/2024.", "--day-first/--month-first")] = None
 
 

@@ -163,7 +163,7 @@ def print_columns(table: FileTable, output: Output, target: str | None = None) -
         role = "target" if column.name == target else "left out" if column.left_out else column.kind
         note = "; ".join(dict.fromkeys(filter(None, (column.left_out, column.note))))
         rows.append((column.name, role, column.n_missing or "", column.values, note))
-    title = f"{len(table.frame):,} rows of {table.path}"
+    title = f"{len(table.frame):,} rows of {table.path.name}"
     output.table(title, ("column", "read as", "missing", "values", "note"), rows, right=(2,))
 
 
