@@ -147,3 +147,19 @@ def test_test_rows_are_read_with_the_separators_and_spellings_of_the_training_ro
     rows = read_like(options(more), read_table_file(options(path))).frame
     assert rows["price"].iloc[0] == 1000
     assert set(rows["garden"]) == {"yes", "no"}
+
+
+def test_test_rows_in_another_style_are_numbers_too(tmp_path: Path) -> None:
+    path, more = tmp_path / "data.csv", tmp_path / "more.csv"
+    path.write_bytes(text(clean()))
+    more.write_bytes(text(clean().assign(price=[german(one) for one in clean()["price"]]), ";"))
+    rows = read_like(options(more), read_table_file(options(path))).frame
+    assert rows["price"].tolist() == clean()["price"].tolist()
+
+
+def test_notes_on_test_rows_are_printed(folder: Path) -> None:
+    (folder / "data.csv").write_bytes(text(clean()))
+    (folder / "more.csv").write_bytes(text(clean().assign(area=["?!", *clean()["area"][1:]])))
+    words = ("explain", "data.csv", "-t", "price", "--test", "more.csv", "-f", "rooms", "--n-repeats", 1)
+    result = invoke(*words)
+    assert "more.csv: 'area': 1 cell read as missing, not a number: '?!'" in result.stderr

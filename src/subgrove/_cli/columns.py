@@ -196,8 +196,8 @@ def _typed_text(values: Any, numbers: NumericText, raw: RawTable, known: KnownCo
         elif numbers.are_codes and not required:
             notes = ["codes of digits, read as levels"]
         elif required or share >= NUMERIC_SHARE:
-            decimal = known.formats.get(name) or known.options.decimal
-            read = numbers.read(decimal, clear, raw.decimal_comma)
+            others = [known.formats[name]] if known.formats.get(name) else clear
+            read = numbers.read(known.options.decimal, others, raw.decimal_comma)
             return _finite(values.str.strip().map(read.values).astype(float), read.notes, read.decimal)
         elif share >= _MIN_SHARE:
             notes = [f"{share:.0%} numbers, read as levels because of {odd} (override with --numeric {name!r})"]
