@@ -93,8 +93,7 @@ def currency() -> Messy:
 
 @case
 def thousands_separators_only() -> Messy:
-    frame = with_column("area", lambda value: f"{value:,}")
-    return Messy(text(frame), notes=["thousands separators"])
+    return Messy(text(with_column("area", lambda value: f"{value:,}")), notes=["thousands separators"])
 
 
 @case
@@ -176,8 +175,9 @@ def total_line() -> Messy:
 
 @case
 def footnotes() -> Messy:
-    after = [[], ["Source: land register"], ["* estimated"]]
-    return Messy(text(clean(), after=after), notes=["2 lines at the end", "Source"])
+    return Messy(
+        text(clean(), after=[[], ["Source: land register"], ["* estimated"]]), notes=["2 lines at the end", "Source"]
+    )
 
 
 @case
@@ -241,7 +241,7 @@ def booleans() -> Messy:
 
 @case
 def dates_of_all_kinds() -> Messy:
-    days = pd.date_range("2023-01-01", periods=N, freq="D")
+    days = pd.date_range("2023-01-01", periods=N)
     frame = clean().assign(
         utc=[f"{one:%Y-%m-%dT%H:%M:%S}+02:00" for one in days],
         european=[f"{one:%d/%m/%Y}" for one in days],
@@ -275,9 +275,6 @@ def equally_frequent_levels() -> Messy:
     return Messy(text(frame.assign(country=[f"country {at % 150}" for at in range(6 * N)])), {"country": "nominal"})
 
 
-# Ten and more that the review did not have.
-
-
 @case
 def bookkeeping_export() -> Messy:
     """Minus signs and a delimiter at the end, as SAP writes them."""
@@ -302,8 +299,7 @@ def french_windows_file() -> Messy:
 
 @case
 def two_header_lines() -> Messy:
-    before = [["", "", "2024", ""]]
-    return Messy(text(clean(), before=before), notes=["1 line above the header"])
+    return Messy(text(clean(), before=[["", "", "2024", ""]]), notes=["1 line above the header"])
 
 
 @case
