@@ -41,8 +41,6 @@ class Messy:
         Column -> "numeric", "nominal", "date" or "left out"; of the clean columns unless stated otherwise.
     notes : sequence of str
         Words that the notes contain.
-    options : mapping
-        Options of the command.
     missing : mapping
         Column -> number of cells that are read as missing.
     suffix : str
@@ -51,7 +49,6 @@ class Messy:
     content: bytes
     kinds: Mapping[str, str] = field(default_factory=dict)
     notes: Sequence[str] = ()
-    options: Mapping[str, Any] = field(default_factory=dict)
     missing: Mapping[str, int] = field(default_factory=dict)
     suffix: str = ".csv"
 

@@ -24,7 +24,7 @@ from .messy_files import CASES, Messy, N, clean, excel_file, german, text, workb
 def read(messy: Messy, tmp_path: Path) -> FileTable:
     path = tmp_path / f"data{messy.suffix}"
     path.write_bytes(messy.content)
-    return read_table_file(options(path, **messy.options))
+    return read_table_file(options(path))
 
 
 def check(messy: Messy, data: FileTable) -> None:
