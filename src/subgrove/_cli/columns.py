@@ -246,7 +246,7 @@ def _date_formats(texts: Any, day_first: bool | None) -> list[str]:
     """Return the formats of dates that some of the first texts may have, the preferred one first."""
     from pandas.tseries.api import guess_datetime_format
 
-    first = texts.iloc[:: max(1, len(texts) // 5)].tolist()
+    first = texts.iloc[:: max(1, len(texts) // 5)].str[:40].tolist()  # no date is longer
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of pandas, on texts that are not dates
         guessed = [guess_datetime_format(text, dayfirst=order) for order in (False, True) for text in first]
