@@ -84,17 +84,22 @@ def test_row_with_too_many_cells_is_located(make: Make) -> None:
     error_message(explain(make("a,b,y\n" + ROWS + "\n1,2,3,4\n")), "Line 82", "4 cells", "3")
 
 
+def test_rows_that_are_all_shorter_than_the_header_are_located(make: Make) -> None:
+    error_message(explain(make("a,b,y,z\n" + ROWS)), "Line 2", "3 cells", "4")
+
+
+def test_many_short_rows_at_the_end_are_located(make: Make) -> None:
+    error_message(explain(make("a,b,y\n" + ROWS + "\n1,2" * 30)), "2 cells", "3")
+
+
 def test_mixed_encodings_are_located(make: Make) -> None:
     content = "a,b,y\nMünchen,1,2\n".encode() + "Köln,2,3\n".encode("latin-1")
     error_message(explain(make(content)), "mixes encodings", "line 2", "line 3")
 
 
-def test_duplicate_headers(make: Make) -> None:
-    error_message(explain(make("a,a,y\n" + ROWS)), "several columns named 'a'")
-
-
 def test_all_cells_missing(make: Make) -> None:
-    error_message(explain(make("a,b,y\n" + ",,\n" * 80)), "usable column", "all values missing")
+    error_message(explain(make("a,b,y\n" + ",,\n" * 80)), "no rows with values")
+    error_message(explain(make("a,b,y\n" + "1,,\n1,,\n" * 40)), "usable column", "all values missing")
 
 
 def test_unknown_target_with_a_suggestion(make: Make) -> None:
@@ -117,7 +122,7 @@ def test_too_few_rows(make: Make) -> None:
 
 def test_identifiers_as_target(make: Make) -> None:
     lines = "\n".join(f"{i % 9},{i % 5},name{i}" for i in range(80))
-    error_message(explain(make("a,b,y\n" + lines)), "No class", "identifier")
+    error_message(explain(make("a,b,y\n" + lines)), "80 classes", "'name0' (1)", "identifier")
 
 
 def test_binary_file(make: Make) -> None:
@@ -126,10 +131,16 @@ def test_binary_file(make: Make) -> None:
 
 
 @pytest.mark.parametrize(
-    ("start", "word"), [(b"PK\x03\x04", "Excel"), (b"SQLite format 3\0", "SQLite"), (b"%PDF-1.7", "PDF")]
+    ("start", "word"),
+    [
+        (b"PK\x03\x04", "zip"),
+        (b"\xd0\xcf\x11\xe0", "before 2007"),
+        (b"SQLite format 3\0", "SQLite"),
+        (b"%PDF-1.7", "PDF"),
+    ],
 )
 def test_other_formats_are_recognized(make: Make, start: bytes, word: str) -> None:
-    error_message(explain(make(start + b"x" * 100)), word, "CSV or Parquet")
+    error_message(explain(make(start + b"x" * 100)), word, "CSV, Excel (.xlsx) or Parquet")
 
 
 def test_very_long_line(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -223,8 +234,8 @@ def test_control_characters_are_escaped(make: Make) -> None:
 
 
 def test_text_in_a_column_declared_numeric(make: Make) -> None:
-    lines = ROWS + "\nmany,1,2"
-    error_message(explain(make("a,b,y\n" + lines), "--numeric", "a"), "--numeric a", "'many'", "--na")
+    lines = ROWS + "\nmany,1,2" * 100
+    error_message(explain(make("a,b,y\n" + lines), "--numeric", "a"), "--numeric a", "44%", "'many'", "--na")
 
 
 def test_out_of_memory(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:

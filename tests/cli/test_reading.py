@@ -16,7 +16,7 @@ import pytest
 
 from subgrove._cli.columns import OTHER
 from subgrove._cli.reading import FileTable, read_like, read_table_file
-from subgrove.exceptions import InputError
+from subgrove.exceptions import InputError, ParameterError
 
 from .conftest import options
 
@@ -74,10 +74,29 @@ def test_delimiter_is_detected_despite_line_ends_in_cells(tmp_path: Path, mark: 
 
 
 def test_bytes_undefined_in_windows_1252_stay_distinct(tmp_path: Path) -> None:
-    data = read(tmp_path, b"a,b\x81\n" + b"1,\xe9\x81\n2,\xe9\x8d\n" * 10)
-    assert list(data.frame.columns) == ["a", "b\x81"]
-    assert data.frame["b\x81"].tolist()[:2] == ["\xe9\x81", "\xe9\x8d"]
-    assert "".join(data.frame["b\x81"]).encode()
+    data = read(tmp_path, b"a,b\n" + b"1,\xe9\x81\n2,\xe9\x8d\n" * 10)
+    assert data.frame["b"].nunique() == 2
+    assert "not UTF-8" in data.notes[0]
+
+
+def test_given_encoding_is_used(tmp_path: Path) -> None:
+    content = "a,stadt\n" + "1,München\n2,Köln\n" * 10
+    data = read(tmp_path, content.encode("cp850"), encoding="cp850")
+    assert data.frame["stadt"].tolist()[:2] == ["München", "Köln"]
+    assert data.notes == ()
+
+
+def test_wrong_encoding_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"not valid utf-8.*--encoding"):
+        read(tmp_path, "a,b\n1,é\n".encode("cp1252"), encoding="utf-8")
+    with pytest.raises(ParameterError, match="'klingon' is unknown"):
+        read(tmp_path, "a,b\n1,2\n", encoding="klingon")
+
+
+def test_legacy_encoding_late_in_a_file_is_detected(tmp_path: Path) -> None:
+    data = read(tmp_path, b"a,b\n" + b"1,x\n2,y\n" * 30_000 + "3,Köln\n".encode("cp1252") * 9, sample_size=70_000)
+    assert data.frame["b"].iloc[-1] == "Köln"
+    assert "line 60002" in data.notes[0]
 
 
 def test_gzipped_file_is_read(tmp_path: Path) -> None:
@@ -119,6 +138,16 @@ def test_ambiguous_dates_follow_the_option(tmp_path: Path) -> None:
     assert "--day-first" in inferred.note
 
 
+def test_order_of_dates_is_not_assumed_if_some_show_it(tmp_path: Path) -> None:
+    day, inferred = column(tmp_path, ["3/4/2024", "25/6/2024"] * 10)
+    assert day.iloc[0] == pd.Timestamp("2024-04-03")
+    assert inferred.note == "day/month/year"
+
+
+def test_numbers_as_column_names_have_a_note(tmp_path: Path) -> None:
+    assert "numbers only" in read(tmp_path, "5.1,3.5\n" + "4.9,3\n4.7,3.2\n" * 10).notes[0]
+
+
 def test_invalid_date_is_a_level(tmp_path: Path) -> None:
     _, inferred = column(tmp_path, ["2024-01-31", "2024-02-30"] * 10)
     assert inferred.kind == "nominal"
@@ -156,6 +185,12 @@ def test_codes_with_leading_zeros_are_levels(tmp_path: Path) -> None:
     assert values.iloc[0] == "01067"
 
 
+def test_one_leading_zero_does_not_make_codes_of_numbers(tmp_path: Path) -> None:
+    values, inferred = column(tmp_path, [*map(str, range(5, 305)), "007"])
+    assert inferred.kind == "numeric"
+    assert values.iloc[-1] == 7
+
+
 def test_nominal_option_reads_numbers_as_levels(tmp_path: Path) -> None:
     values, inferred = column(tmp_path, ["10", "9", "2"] * 10, nominal=["x"])
     assert inferred.kind == "nominal"
@@ -191,7 +226,7 @@ def test_constant_and_empty_columns_are_left_out_with_a_reason(tmp_path: Path) -
 def test_rare_levels_are_merged(tmp_path: Path) -> None:
     cells = [f"often {i % 90}" for i in range(900)] + [f"rare {i % 40}" for i in range(80)]
     values, inferred = column(tmp_path, cells)
-    assert len(values.cat.categories) == 100
+    assert len(values.cat.categories) == 91
     assert OTHER in inferred.note
     assert (values == OTHER).sum() == sum(Counter(cells)[cell] for cell in set(cells) - set(values))
 

@@ -6,44 +6,48 @@ want to override are stated in `InferredColumn.note` or `InferredColumn.left_out
 
 from __future__ import annotations
 
-import math
 import re
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from subgrove._cli.numeric_text import NUMERIC_SHARE, NumericText, odd_cells
 from subgrove._cli.options import DataOptions
+from subgrove._core.text import count_of, first_of
 from subgrove._data.columns import format_number
 from subgrove.exceptions import InputError
 
-MISSING = frozenset({"", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "#N/A", "?", "<NA>", "NaT"})
+_ERRORS = {"#N/A", "#DIV/0!", "#REF!", "#VALUE!", "#NAME?", "#NUM!", "#NULL!"}  # of spreadsheets
+MISSING = frozenset({"", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "?", "<NA>", "NaT"} | _ERRORS)
 OTHER = "(other)"
-MOST_LEVELS = 100
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?inf(inity)?", re.IGNORECASE)
-_COMMA_NUMBER = re.compile(r"[+-]?\d+(,\d+)?")
-_PADDED = re.compile(r"0\d+")
+MOST_LEVELS, _MOST_FREQUENT_LEVELS = 100, 250  # the latter if all of them are frequent
+_FREQUENT = 10  # rows of a level
+_MIN_SHARE = 0.5  # of numbers, for a note, or for --numeric
 _IDENTIFIER_SHARE = 0.9  # share of distinct values from which on text is an identifier
-_MIN_ROWS = 20  # of the checks for identifiers and row numbers
+_MIN_ROWS = 20  # of the checks for identifiers
 _MAX_OTHER_SHARE = 0.5  # of the rows
-_ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}([.,]\d{1,9})?)?(Z|[+-]\d{2}:?\d{2})?)?")
-_ISO_ZONE = re.compile(r":\d{2}.*[Z+-]")
-_DATE = r"\d{1,4}[/-]\d{1,2}[/-]\d{1,4}|\d{1,2}\.\d{1,2}\.\d{4}|\d{1,2}[ -][A-Za-z]{3}[ -]\d{4}"
-_DATE_AND_TIME = re.compile(rf"({_DATE})(?:[ T](\d{{1,2}}:\d{{2}}(:\d{{2}}(\.\d{{1,9}})?)?))?")
+_UNNAMED = re.compile(r"column_1|Unnamed: 0")
+_IDENTIFIER = re.compile(
+    r"column_\d+|Unnamed: \d+|(?i:rownames?|index|(.*[^a-z])?(id|nr|no|number|key|uuid|phone|tel)s?)|"
+    r".*[a-z](ID|Id|Nr|No|Number|Key)"
+)
+_DENSE = 1.2  # range of identifiers, as a multiple of the number of rows
+_YEARS = (1500, 2100)  # numbers that are not taken for identifiers
+_DAY = re.compile(r"(19|20)\d{6}")
+_MORE_DATES = (  # that pandas does not guess
+    *("%d.%m.%y", "%m/%d/%y", "%d/%m/%y", "%d %b %y", "%b %Y", "%B %Y", "%b %y", "%m/%Y"),
+    *("%m/%d/%Y %I:%M %p", "%d/%m/%Y %I:%M %p"),
+)
 _NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal", "empty")  # types of values that pandas infers
 _UNSUPPORTED = "columns of type"
-_MONTH_FIRST, _DAY_FIRST = "%m/%d/%Y", "%d/%m/%Y"
-_DATE_FORMATS = {  # with notes
-    "%Y/%m/%d": "",
-    "%d/%b/%Y": "",
-    "%d.%m.%Y": "day.month.year",
-    _MONTH_FIRST: "month/day/year",
-    _DAY_FIRST: "day/month/year",
-}
 
 SelectColumns = Callable[[Sequence[str]], Sequence[str]]  # from the column names of a file to those that are read
+Typed = tuple[Any, list[str], str]  # values, notes, and the decimal separator or the date format
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,7 @@ class RawTable:
     untyped : bool
         Whether all values are texts of undeclared types.
     decimal_comma : bool
-        Whether a comma may be the decimal separator.
+        Whether a comma is the decimal separator if nothing else decides.
     """
 
     columns: Mapping[str, Sequence[Any]]
@@ -75,7 +79,10 @@ class RawTable:
 
 @dataclass(frozen=True)
 class InferredColumn:
-    """Kind and summary of a column. `left_out` is the reason why it is not used, "" if it is used."""
+    """Kind and summary of a column.
+
+    `left_out` is the reason why it is not used, "" if it is used; `format` its decimal separator or date format.
+    """
 
     name: str
     kind: str
@@ -83,148 +90,187 @@ class InferredColumn:
     values: str
     note: str = ""
     left_out: str = ""
+    format: str = ""
 
 
 @dataclass(frozen=True)
-class ColumnOverrides:
+class KnownColumns:
     """What is known about columns before inference.
 
     Attributes
     ----------
     options : DataOptions
-        Texts for missing values, and the order of dates.
+        Texts for missing values, the decimal separator and the order of dates.
     nominal, numeric : sequence of str
         Columns of known kind.
     numeric_reason : str
         Why columns are numeric, for errors; the option --numeric if "".
-    keep : sequence of str
+    keep : collection of str
         Columns that are used whatever they hold.
-    keep_levels : sequence of str
-        Columns whose rare levels are not merged.
+    required : sequence of str
+        Likewise, and their rare levels are not merged.
+    formats : mapping
+        Decimal separators and date formats of columns.
+    as_stored : bool
+        Whether all columns and levels are kept as they are.
     """
 
     options: DataOptions
     nominal: Sequence[str]
     numeric: Sequence[str]
     numeric_reason: str
-    keep: Sequence[str]
-    keep_levels: Sequence[str]
+    keep: Collection[str]
+    required: Sequence[str]
+    formats: Mapping[str, str]
+    as_stored: bool
 
 
-def infer(name: str, raw: RawTable, overrides: ColumnOverrides) -> tuple[Any, InferredColumn]:
-    """Return a pandas column of a definite kind, and its description."""
-    series, note = _typed_values(name, raw, overrides)
-    unsupported = note.startswith(_UNSUPPORTED)
-    kind = "other" if unsupported else {"O": "nominal", "M": "date"}.get(series.dtype.kind, "numeric")
-    keep = name in overrides.keep
-    left_out = "" if keep else note if unsupported else _reason_to_leave_out(series, raw.row_numbers)
-    if not left_out and kind == "nominal" and name not in overrides.keep_levels:
-        series, merged = _merge_rare_levels(series)
-        note = "; ".join(text for text in (note, merged) if text)
-        left_out = "" if keep else _too_many_rare(series)
-    missing = int(series.isna().sum())
-    return series, InferredColumn(name, kind, missing, _summary(series, kind), note, left_out)
-
-
-def _typed_values(name: str, raw: RawTable, overrides: ColumnOverrides) -> tuple[Any, str]:
-    """Return the values of the declared type or the inferred one, and a note."""
+def infer_columns(raw: RawTable, known: KnownColumns) -> list[tuple[Any, InferredColumn]]:
+    """Return pandas columns of a definite kind, and their descriptions."""
     import pandas as pd
 
-    values = pd.Series(raw.columns[name], dtype=object, name=name)
-    declared = "" if raw.untyped else pd.api.types.infer_dtype(values, skipna=True)
-    if declared in ("", "string"):
-        missing = {*overrides.options.na, *(MISSING if raw.untyped else ("",))}
-        return _typed_text(values.mask(values.isin(missing)), raw, overrides)
-    if declared == "boolean":
-        return _levels(values.map(str, na_action="ignore")), ""
+    stored = {name: pd.Series(values, dtype=object, name=name) for name, values in raw.columns.items()}
+    types = {name: "string" if raw.untyped else pd.api.types.infer_dtype(stored[name], skipna=True) for name in stored}
+    missing = {*known.options.na, *(MISSING if raw.untyped else ("",))}
+    texts = {name: stored[name] for name in stored if types[name] == "string"}
+    texts = {name: text.mask(text.str.strip().isin(missing)) for name, text in texts.items()}
+    numbers = {name: NumericText(Counter(text.dropna().str.strip())) for name, text in texts.items()}
+    clear = [one.decimals[0] for one in numbers.values() if len(one.decimals) == 1 and one.share >= NUMERIC_SHARE]
+    typed = [
+        _typed_text(texts[name], numbers[name], raw, known, clear)
+        if name in texts
+        else _typed_values(values, types[name], name in known.nominal)
+        for name, values in stored.items()
+    ]
+    return [_describe(one, raw, known) for one in typed]
+
+
+def _describe(typed: Typed, raw: RawTable, known: KnownColumns) -> tuple[Any, InferredColumn]:
+    """Return the column that is used, with rare levels merged, and its description."""
+    series, notes, form = typed
+    name, unsupported = str(series.name), bool(notes) and notes[0].startswith(_UNSUPPORTED)
+    kind = "other" if unsupported else {"O": "nominal", "M": "date"}.get(series.dtype.kind, "numeric")
+    keep_levels = known.as_stored or name in known.required
+    keep = keep_levels or name in known.keep
+    left_out = "" if keep else notes[0] if unsupported else _reason_to_leave_out(series, raw)
+    if not left_out and kind == "nominal" and not keep_levels:
+        series, merged = _merge_rare_levels(series)
+        notes = [*notes, *merged]
+        left_out = "" if keep else _too_many_rare(series)
+    missing = int(series.isna().sum())
+    return series, InferredColumn(name, kind, missing, _summary(series, kind), "; ".join(notes), left_out, form)
+
+
+def _typed_values(values: Any, declared: str, nominal: bool) -> Typed:
+    """Return values of a declared type."""
+    import pandas as pd
+
+    if declared == "boolean" or (nominal and declared in _NUMBERS):
+        texts = values.map(str if declared == "boolean" else lambda one: format_number(float(one)), na_action="ignore")
+        return _levels(texts), [], ""
     if declared in _NUMBERS:
-        numbers = values.astype(float)
-        is_nominal = name in overrides.nominal
-        return (_levels(numbers.map(format_number, na_action="ignore")), "") if is_nominal else _finite(numbers)
+        return _finite(values.astype(float), [])
     if declared == "timedelta":
-        return pd.to_timedelta(values).dt.total_seconds(), "in seconds"
+        return pd.to_timedelta(values).dt.total_seconds(), ["in seconds"], ""
     if declared in ("date", "datetime"):
-        return _as_utc(values), ""
-    return pd.Series(np.nan, values.index, name=name), f"{_UNSUPPORTED} {declared} are not supported"
+        return pd.to_datetime(values, utc=True).dt.tz_localize(None).astype("datetime64[us]"), [], ""
+    return pd.Series(np.nan, values.index, name=values.name), [f"{_UNSUPPORTED} {declared} are not supported"], ""
 
 
-def _typed_text(values: Any, raw: RawTable, overrides: ColumnOverrides) -> tuple[Any, str]:
-    """Return text as numbers, dates or levels, and a note."""
-    found, distinct = None, values.dropna().unique().tolist()
-    if values.name not in overrides.nominal:
-        if raw.untyped or values.name in overrides.numeric:
-            found = _parse_numbers(values, distinct, raw.decimal_comma, overrides)
-        found = found or _parse_dates(values, distinct, overrides.options.day_first)
-    return found or (_levels(values), "")
-
-
-def _parse_numbers(
-    values: Any, distinct: list[str], decimal_comma: bool, overrides: ColumnOverrides
-) -> tuple[Any, str] | None:
-    """Return text as numbers, or as levels if they are codes with leading zeros; None if it is not numeric."""
-    name, required = values.name, values.name in overrides.numeric
-    wrong = next((text for text in distinct if not _NUMBER.fullmatch(text)), None)
-    if wrong is None:
-        if not required and any(map(_PADDED.fullmatch, distinct)) and all(map(str.isdigit, distinct)):
-            return _levels(values), "codes with leading zeros"
-        return _finite(values.astype(float))
-    if decimal_comma and all(map(_COMMA_NUMBER.fullmatch, distinct)):
-        return values.str.replace(",", ".").astype(float), "decimal commas"
-    if required:
+def _typed_text(values: Any, numbers: NumericText, raw: RawTable, known: KnownColumns, clear: list[str]) -> Typed:
+    """Return text as numbers, dates or levels."""
+    name, notes, share = values.name, [], numbers.share
+    required, odd = name in known.numeric, first_of([repr(text[:24]) for text in numbers.odd], 3)
+    if required and share < _MIN_SHARE and numbers.counts:
+        reason = known.numeric_reason or f"--numeric {name}"
         raise InputError(
-            f"Column {name!r} holds {wrong!r}, which is not a number "
-            f"({overrides.numeric_reason or f'--numeric {name}'}). Add --na {wrong!r} if it means missing."
+            f"Column {name!r} is not numeric ({reason}): {share:.0%} of its cells are numbers; {odd} is not a number. "
+            f"Correct the column, or mark cells without a value with --na."
         )
-    return None
+    if name not in known.nominal and numbers.counts:
+        dates = None if required else _parse_dates(values, numbers, known)
+        if dates is not None:
+            return dates
+        if not raw.untyped and not required and share >= _MIN_SHARE:
+            notes = [f"text, {share:.0%} numbers; to read it as numbers: --numeric {name!r}"]
+        elif numbers.are_codes and not required:
+            notes = ["codes of digits, read as levels"]
+        elif required or share >= NUMERIC_SHARE:
+            others = [known.formats[name]] if known.formats.get(name) else clear
+            read = numbers.read(known.options.decimal, others, raw.decimal_comma)
+            return _finite(values.str.strip().map(read.values).astype(float), read.notes, read.decimal)
+        elif share >= _MIN_SHARE:
+            notes = [f"{share:.0%} numbers, read as levels because of {odd} (override with --numeric {name!r})"]
+    merged, spellings = (values.str.strip(), []) if known.as_stored else _merge_spellings(values)
+    return _levels(merged), [*notes, *spellings], ""
 
 
-def _finite(values: Any) -> tuple[Any, str]:
+def _finite(values: Any, notes: list[str], decimal: str = "") -> Typed:
     """Replace infinite numbers by missing values; return integers as integers."""
     infinite = np.isinf(values)
     if infinite.any():
-        return values.mask(infinite), f"{infinite.sum()} infinite values read as missing"
+        return values.mask(infinite), [*notes, f"{infinite.sum()} infinite values read as missing"], decimal
     whole = len(values) and (values == values.round()).all()  # not if one is NaN
-    return values.astype(np.int64) if whole and values.abs().max() < 2**53 else values, ""
+    return values.astype(np.int64) if whole and values.abs().max() < 2**53 else values, notes, decimal
 
 
-def _parse_dates(values: Any, distinct: list[str], day_first: bool | None) -> tuple[Any, str] | None:
-    """Return times in microseconds, in UTC where a zone is given, and a note; None if a text is not a date."""
-    if distinct and all(map(_ISO_DATE.fullmatch, distinct)):
-        times = _times(values, "ISO8601")
-        zones = any(_ISO_ZONE.search(text) for text in distinct)
-        return None if times is None else (times, "times in UTC" if zones else "")
-    matches = {text: match for text in distinct if (match := _DATE_AND_TIME.fullmatch(text))}
-    if not distinct or len(matches) < len(distinct):
-        return None
-    texts = {
-        text: re.sub("[ -]", "/", match[1]) + (f" {match[2]}" if match[2] else "") for text, match in matches.items()
-    }
-    time = matches[distinct[0]]
-    time_format = f"{' %H:%M' if time[2] else ''}{':%S' if time[3] else ''}{'.%f' if time[4] else ''}"
-    excluded = {None: "", True: _MONTH_FIRST, False: _DAY_FIRST}[day_first]
-    tried = {form: _times(values.map(texts), form + time_format) for form in _DATE_FORMATS if form != excluded}
-    fitting = [form for form, times in tried.items() if times is not None]
-    if not fitting:
-        return None
-    assumed = " assumed (--day-first for the other order)" if len(fitting) > 1 else ""
-    return tried[fitting[0]], _DATE_FORMATS[fitting[0]] + assumed
-
-
-def _times(texts: Any, form: str) -> Any:
-    """Return times in microseconds; None if a text is not of this format."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of pandas; a text that is not a date becomes a level
-        try:
-            return _as_utc(texts, form)
-        except (ValueError, TypeError, OverflowError):
-            return None
-
-
-def _as_utc(values: Any, form: str | None = None) -> Any:
-    """Return times in microseconds, in UTC where a zone is given."""
+def _parse_dates(values: Any, numbers: NumericText, known: KnownColumns) -> Typed | None:
+    """Return times in microseconds, in UTC where a zone is given; None if fewer than 90 % of the cells are dates."""
     import pandas as pd
 
-    return pd.to_datetime(values, format=form, utc=True).dt.tz_localize(None).astype("datetime64[us]")
+    counts = pd.Series(numbers.counts)
+    texts = counts.index.to_series().astype(object)
+    days = texts.str.fullmatch(_DAY).all()
+    if numbers.share >= NUMERIC_SHARE and not days:
+        return None
+    plain = texts.str.replace(r"(?<=\d)[ -](?=[A-Za-z]{3})|(?<=[A-Za-z]{3})[ -](?=\d)", " ", regex=True)
+    given = [known.formats[values.name]] if known.formats.get(values.name) else []
+    guessed = ["%Y%m%d"] if days else _date_formats(plain, known.options.day_first)
+    forms = list(dict.fromkeys([*given, *guessed]))
+    parse: Any = partial(pd.to_datetime, plain, utc=True, errors="coerce")
+    times = {form: parse(format=form).dt.tz_localize(None) for form in forms}
+    n_cells = {form: counts[found.notna()].sum() for form, found in times.items()}
+    best = [form for form in forms if n_cells[form] == max(n_cells.values())]
+    if not best or n_cells[best[0]] < NUMERIC_SHARE * counts.sum():
+        return None
+    form, found = best[0], times[best[0]]
+    order = {"%m/%d": "month/day/year", "%d/%m": "day/month/year"}.get(form[:5].replace("-", "/"), "")
+    notes = [order + (" assumed (--day-first for the other order)" if len(best) > 1 else "")] if order else []
+    notes += ["dates such as 20240131 (--numeric if they are numbers)"] if days else []
+    notes += ["times in UTC"] if plain.str.contains(r":\d\d.*(?:Z|[+-]\d\d:?\d\d)$").any() else []
+    notes += odd_cells(counts[found.isna()].to_dict(), "date")
+    return values.str.strip().map(found).astype("datetime64[us]"), notes, form
+
+
+def _date_formats(texts: Any, day_first: bool | None) -> list[str]:
+    """Return the formats of dates that some of the first texts may have, the preferred one first."""
+    from pandas.tseries.api import guess_datetime_format
+
+    first = texts.iloc[:: max(1, len(texts) // 5)].str[:40].tolist()  # no date is longer
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of pandas, on texts that are not dates
+        guessed = [guess_datetime_format(text, dayfirst=order) for order in (False, True) for text in first]
+    forms = dict.fromkeys("ISO8601" if form.startswith("%Y-%m-%d") else form for form in guessed if form)
+    excluded = {None: (), True: ("%m/%d", "%m-%d"), False: ("%d/%m", "%d-%m")}[day_first]
+    return [form for form in (*forms, *_MORE_DATES) if not form.startswith((*excluded, "%m.%d"))]
+
+
+def _merge_spellings(values: Any) -> tuple[Any, list[str]]:
+    """Merge texts that differ in case and spaces only into the most frequent one; single letters keep their case."""
+    counts = values.value_counts()
+    groups: dict[str, list[str]] = {}
+    for text in sorted(counts.index, key=lambda text: (-counts[text], text)):
+        groups.setdefault(spelling(text), []).append(text)
+    new = {text: group[0].strip() for group in groups.values() for text in group}
+    several = [text for group in groups.values() if len(group) > 1 for text in group if text != new[text]]
+    shown = first_of([f"{text!r} is {new[text]!r}" for text in several], 3)
+    return values.map(new), [f"spellings merged: {shown}"] if several else []
+
+
+def spelling(text: str) -> str:
+    """Return what spellings of a level have in common; single letters are different in another case."""
+    key = " ".join(text.split())
+    return key if len(key) == 1 else key.casefold()
 
 
 def _levels(values: Any) -> Any:
@@ -236,10 +282,10 @@ def _levels(values: Any) -> Any:
 
 def _level_order(level: str) -> tuple[float, str]:
     """Sort levels that are numbers by their value, before other levels."""
-    return (float(level), level) if re.fullmatch(r"-?\d+(\.\d+)?", level) else (math.inf, level)
+    return (float(level), level) if re.fullmatch(r"-?\d+(\.\d+)?", level) else (np.inf, level)
 
 
-def _reason_to_leave_out(series: Any, row_numbers: Sequence[int]) -> str:
+def _reason_to_leave_out(series: Any, raw: RawTable) -> str:
     """Return why a column is useless for a model; "" if it may be useful."""
     known = series.dropna()
     distinct = known.nunique()
@@ -247,19 +293,31 @@ def _reason_to_leave_out(series: Any, row_numbers: Sequence[int]) -> str:
         return "all values missing"
     if distinct == 1:
         return "constant" if len(known) == len(series) else ""
-    if series.dtype == "category" and len(known) >= _MIN_ROWS and distinct >= _IDENTIFIER_SHARE * len(known):
+    if _UNNAMED.fullmatch(str(series.name)) and series.dtype.kind == "i" and (series.diff() == 1).mean() > 0.5:
+        return "row number"  # of several files, one after the other
+    if len(known) < _MIN_ROWS or distinct < _IDENTIFIER_SHARE * len(known) or series.dtype.kind in "fM":
+        return ""
+    if series.dtype == "category":
         return f"text with {distinct} distinct values in {len(known)} rows: names or identifiers"
-    is_long = series.dtype.kind == "i" and len(series) >= _MIN_ROWS
-    return "row number" if is_long and (series - np.array(row_numbers)).nunique() == 1 else ""
+    if distinct < len(known) or (_YEARS[0] <= known.min() and known.max() <= _YEARS[1]):
+        return ""
+    if (known - np.array(raw.row_numbers)).nunique() == 1:
+        return "row number"
+    dense = known.max() - known.min() <= _DENSE * raw.total and known.min() > 1  # ranks start at 1
+    reason = f"identifier, a different integer in each row (keep it with --numeric {series.name!r})"
+    return reason if dense or _IDENTIFIER.fullmatch(str(series.name)) else ""
 
 
-def _merge_rare_levels(series: Any) -> tuple[Any, str]:
+def _merge_rare_levels(series: Any) -> tuple[Any, list[str]]:
     """Merge all levels but the most frequent ones; return the column and a note."""
-    if len(series.cat.categories) <= MOST_LEVELS:
-        return series, ""
-    frequent = set(series.value_counts(sort=True).index[: MOST_LEVELS - 1]) - {OTHER}
+    counts = series.value_counts()
+    if len(counts) <= MOST_LEVELS or (len(counts) <= _MOST_FREQUENT_LEVELS and counts.min() >= _FREQUENT):
+        return series, []
+    n_rows = counts.iloc[MOST_LEVELS - 1]
+    frequent = set(counts[counts > n_rows].index) - {OTHER}  # levels that are equally frequent stay together
     merged = merge_levels(series, tuple(level for level in series.cat.categories if level in frequent))
-    return merged, f"{len(series.cat.categories) - len(frequent)} rare levels merged into {OTHER!r}"
+    rare = f"{len(counts) - len(frequent)} levels with at most {count_of(n_rows, 'row')}"
+    return merged, [f"{rare} merged into {OTHER!r}"]
 
 
 def merge_levels(series: Any, frequent: tuple[str, ...]) -> Any:

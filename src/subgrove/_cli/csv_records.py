@@ -5,161 +5,117 @@ Requirements this design meets:
 - a file may be larger than memory: lines are streamed, and only the sampled ones are parsed;
 - a quoted cell may contain line ends and delimiters: a record continues until its quotes are balanced;
 - the same seed gives the same rows; all sets of rows are equally likely (reservoir sampling, Algorithm L);
-- text is UTF-8, UTF-16 or UTF-32, else Windows-1252; a file that mixes encodings is rejected;
+- lines that are not rows of the table, such as titles and totals, are left out with a note;
 - errors give the number of the line.
 """
 
 from __future__ import annotations
 
 import csv
-import gzip
-import json
 import math
 import re
-import zlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator
+from dataclasses import dataclass
 from io import TextIOWrapper
-from itertools import islice
+from itertools import chain, count, islice
 from pathlib import Path
 from random import Random
-from typing import IO, cast
 
 from subgrove._cli.columns import RawTable, SelectColumns
+from subgrove._cli.encoding import binary_error, declared_encoding, detected_encoding, open_bytes
 from subgrove._cli.options import DataOptions
+from subgrove._core.text import count_of, first_of
 from subgrove.exceptions import InputError, ParameterError
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
 LONGEST_LINE = 16 << 20  # characters of a line or a quoted cell
-_HEAD = 1 << 16  # bytes that the encoding is detected from
-_N_DETECTION = 200  # records that the delimiter is detected from
-_CONTROL = re.compile(rb"[\x01-\x08\x0e-\x1a\x1c-\x1f]")
-_NOT_UTF8 = re.compile("[\udc80-\udcff]")  # bytes that are not UTF-8, as Python's surrogateescape decodes them
-_MULTIBYTE = re.compile("[^\x00-\x7f\udc80-\udcff]")  # characters that were several bytes of UTF-8
-_UNDEFINED = {0xDC00 + byte: byte for byte in (0x81, 0x8D, 0x8F, 0x90, 0x9D)}  # in Windows-1252: control characters
+_N_FIRST = 200  # records that the delimiter and the header are detected from
+_N_LAST = 20  # records of which some may be footnotes and totals
+_EMPTY = "without values"
+_SEPARATOR_LINE = re.compile(r'\ufeff?"?sep=(.)"?\s*', re.IGNORECASE)  # as Excel writes it
+_TOTAL = re.compile(r"((grand|sub)[ -]?)?totale?s?|sum|summe|(ins)?gesamt(summe)?|somme|suma|totaal", re.IGNORECASE)
+_NUMBER = re.compile(r"\W*\d")
 
-Record = tuple[int, int, str]  # number of the record, the header being 0; its first line; its text
+Record = tuple[int, int, str]  # number of the record, from 0; its first line; its text
+Row = tuple[int, list[str]]  # number of the record; its cells
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How records are split: the delimiter, the position of the header, the column names, and notes."""
+
+    mark: str
+    header: int
+    names: list[str]
+    notes: tuple[str, ...]
 
 
 def read_csv(path: Path, gzipped: bool, select: SelectColumns, options: DataOptions) -> RawTable:
     """Read the selected columns of a sample of the rows; of all rows if there are at most `options.sample_size`."""
-    mark = _detect_delimiter(path, gzipped) if options.delimiter is None else _parse_delimiter(options.delimiter)
-    with _open_text(path, gzipped) as text:
-        records = text.records()
-        header = next(records, None)
-        if header is None:
+    encoding, note = declared_encoding(path, gzipped, options.encoding)
+    while True:
+        try:
+            return _read(path, gzipped, encoding, note, select, options)
+        except UnicodeDecodeError as error:
+            if options.encoding or encoding != "utf-8":
+                remedy = "Set its encoding with --encoding."
+                raise InputError(f"{path} is not valid {encoding}: {error}. {remedy}") from error
+        encoding, note = detected_encoding(path, gzipped)
+
+
+def _read(path: Path, gzipped: bool, encoding: str, note: str, select: SelectColumns, options: DataOptions) -> RawTable:
+    with open_bytes(path, gzipped) as file, TextIOWrapper(file, encoding, newline="") as stream:
+        numbers = count()
+        records = _records(stream, path, numbers)
+        first = list(islice(records, _N_FIRST))
+        if not first:
             raise InputError(f"{path} contains only empty lines.")
-        names = _column_names(_cells(header, mark, path), path)
-        selected = set(select(names))
-        places = [place for place, name in enumerate(names) if name in selected]
-        sample = _reservoir_sample(records, options.sample_size, Random(options.random_state))
-    if not sample:
-        raise InputError(f"{path} has a header but no rows.")
-    rows = [_row(record, len(names), places, mark, path) for record in sample]
-    notes = {"Encoding": text.note, "Delimiter": "" if mark == "," else _delimiter_name(mark)}
+        layout = _detect_layout(first, options.delimiter, path)
+        selected = set(select(layout.names))
+        rows = chain(first[layout.header + 1 :], records)
+        sample = _reservoir_sample(rows, options.sample_size, Random(options.random_state))
+    kept, left_out = _rows_of_table(sample, layout, path)
+    if not kept:
+        raise InputError(f"{path} has a header but no rows with values.")
+    n_rows = next(numbers) - layout.header - 1
+    places = {name: place for place, name in enumerate(layout.names) if name in selected}
     return RawTable(
-        columns=dict(zip((names[place] for place in places), zip(*rows, strict=True), strict=True)),
-        row_numbers=tuple(number - 1 for number, _, _ in sample),
-        total=text.n_records - 1,
-        notes=tuple(f"{what}: {note}." for what, note in notes.items() if note),
+        columns={name: [cells[place] for _, cells in kept] for name, place in places.items()},
+        row_numbers=[number - layout.header - 1 for number, _ in kept],
+        total=n_rows if len(sample) < n_rows else len(kept),
+        notes=(*([f"Encoding: {note}."] if note else []), *layout.notes, *left_out),
         untyped=True,
-        decimal_comma=mark != ",",
+        decimal_comma=layout.mark != ",",
     )
 
 
-@contextmanager
-def _open_text(path: Path, gzipped: bool) -> Iterator[_TextFile]:
-    """Open a file as text in its encoding; bytes that are not UTF-8 are decoded later, by `_cells`."""
-    encoding = ""
-    try:
-        with cast(IO[bytes], gzip.open(path)) if gzipped else path.open("rb") as file:
-            head = file.read(_HEAD)
-            file.seek(0)
-            encoding, note = _encoding_of(head)
-            if encoding == "utf-8" and len(_CONTROL.findall(head)) > 0.01 * len(head) + 1:
-                raise _binary(path, 1)
-            errors = "surrogateescape" if encoding == "utf-8" else "strict"
-            with TextIOWrapper(file, encoding, errors, newline="") as stream:
-                yield _TextFile(path, stream, note)
-    except UnicodeError as error:
-        raise InputError(f"{path} is not valid {encoding}: {error}.") from error
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(f"{path} is damaged, decompression failed: {error}.") from error
-
-
-def _encoding_of(head: bytes) -> tuple[str, str]:
-    """Return the encoding that a byte order mark, or the zeros of UTF-16 and UTF-32, reveal, and a note; else UTF-8."""
-    name = json.detect_encoding(head)
-    if name.startswith("utf-8"):
-        return name, ""
-    return name, f"read as {name.upper()}{', without a byte order mark' if name.endswith('e') else ''}"
-
-
-def _binary(path: Path, line: int) -> InputError:
-    return InputError(
-        f"{path} is not a text file: it has binary content (near line {line}). CSV, TSV and Parquet files can be read."
-    )
-
-
-class _TextFile:
-    """An open text file, the numbers of lines and records read so far, and the first lines of each encoding."""
-
-    def __init__(self, path: Path, stream: TextIOWrapper, note: str) -> None:
-        self.path, self.stream, self.note = path, stream, note  # on the encoding, "" if it was not guessed
-        self.n_lines = self.n_records = 0
-        self.utf8_line = self.other_line = 0  # first lines with multi-byte UTF-8, and with bytes that are not UTF-8
-
-    def records(self) -> Iterator[Record]:
-        """Yield the records that are not empty; a line with an odd number of quotes continues in the next."""
-        lines = self._lines()
-        for line in lines:
-            start = self.n_lines
-            record = line + self._rest_of_record(lines) if line.count('"') % 2 else line
-            if record.strip("\r\n\ufeff"):
-                yield self.n_records, start, record
-                self.n_records += 1
-
-    def _rest_of_record(self, lines: Iterator[str]) -> str:
-        """Return the lines up to the one that closes a quote."""
-        start, size, parts = self.n_lines, 0, []
-        for line in lines:
-            parts.append(line)
-            size += len(line)
-            if line.count('"') % 2:
-                return "".join(parts)
-            if size > LONGEST_LINE:
+def _records(stream: TextIOWrapper, path: Path, numbers: Iterator[int]) -> Iterator[Record]:
+    """Yield the records that are not empty; a line with an odd number of quotes continues in the next."""
+    n_lines = start = 0
+    record = ""  # up to a quote that is not closed
+    while line := stream.readline(LONGEST_LINE + 1):
+        n_lines += 1
+        if len(line) > LONGEST_LINE:
+            size = f"{LONGEST_LINE >> 20} MB (line {n_lines})"
+            raise InputError(f"{path} has a line of more than {size}. Expected a table with one line per row.")
+        if "\0" in line:
+            raise binary_error(path, n_lines)
+        if record or line.count('"') % 2:
+            start = start if record else n_lines
+            is_open = bool(record) != bool(line.count('"') % 2)
+            record += line
+            if is_open and len(record) <= LONGEST_LINE:
+                continue
+            if is_open:
                 break
-        raise InputError(
-            f'{self.path} has a quote (") in line {start} that is never closed. Close it, or write "" for a quote '
-            f"inside a quoted cell."
-        )
-
-    def _lines(self) -> Iterator[str]:
-        while line := self.stream.readline(LONGEST_LINE + 1):
-            self.n_lines += 1
-            if len(line) > LONGEST_LINE:
-                raise InputError(
-                    f"{self.path} has a line of more than {LONGEST_LINE >> 20} MB (line {self.n_lines}). "
-                    f"Expected a table with one line per row."
-                )
-            if "\0" in line:
-                raise _binary(self.path, self.n_lines)
-            if not line.isascii() and self.stream.errors == "surrogateescape":
-                self._check_encoding(line)
-            yield line
-
-    def _check_encoding(self, line: str) -> None:
-        if not self.utf8_line and _MULTIBYTE.search(line):
-            self.utf8_line = self.n_lines
-        if not self.other_line and _NOT_UTF8.search(line):
-            self.other_line = self.n_lines
-            self.note = f"not UTF-8 (line {self.n_lines}); read as Windows-1252 (Latin 1)"
-        if self.utf8_line and self.other_line:
-            raise InputError(
-                f"{self.path} mixes encodings: line {self.utf8_line} is UTF-8, line {self.other_line} is not. "
-                f"Save it in one encoding, preferably UTF-8."
-            )
+            yield next(numbers), start, record
+            record = ""
+        elif len(line) > 3 or line.strip("\r\n\ufeff"):
+            yield next(numbers), n_lines, line
+    if record:
+        remedy = 'Close it, or write "" for a quote inside a quoted cell.'
+        raise InputError(f'{path} has a quote (") in line {start} that is never closed. {remedy}')
 
 
 def _reservoir_sample(records: Iterator[Record], size: int, random: Random) -> list[Record]:
@@ -178,10 +134,8 @@ def _reservoir_sample(records: Iterator[Record], size: int, random: Random) -> l
 
 def _cells(record: Record, mark: str, path: Path) -> list[str]:
     _, line, text = record
-    if _NOT_UTF8.search(text):
-        text = text.encode("utf-8", "surrogateescape").decode("cp1252", "surrogateescape").translate(_UNDEFINED)
     try:
-        return [cell.strip() for cell in next(csv.reader([text], delimiter=mark))]
+        return next(csv.reader([text], delimiter=mark))
     except csv.Error as error:
         if "new-line" in str(error):  # the odd quote was inside a cell, so it did not open a quoted one
             raise InputError(
@@ -191,15 +145,48 @@ def _cells(record: Record, mark: str, path: Path) -> list[str]:
         raise InputError(f"Line {line} of {path} cannot be parsed: {error}.") from error
 
 
-def _row(record: Record, n_columns: int, places: Sequence[int], mark: str, path: Path) -> list[str]:
-    """Return the cells of a row at some places."""
-    cells = _cells(record, mark, path)
-    if len(cells) != n_columns:
-        raise InputError(
-            f"Line {record[1]} of {path} has {len(cells)} cells, the header has {n_columns} "
-            f"(delimiter: {_delimiter_name(mark)}). Correct the line, or set --delimiter."
-        )
-    return [cells[place] for place in places]
+def _rows_of_table(sample: list[Record], layout: Layout, path: Path) -> tuple[list[Row], list[str]]:
+    """Return numbers and cells of the rows of the table, and notes on other lines."""
+    width = len(layout.names)
+    rows = [(record, _cells(record, layout.mark, path)) for record in sample]
+    kept: list[Row] = []
+    others: dict[str, list[str]] = {}
+    is_table = any(len(cells) >= width for _, cells in rows[:-_N_LAST] or rows)
+    while is_table and rows and (what := _other_line(rows, width)) and len(others.get(what, ())) < _N_LAST:
+        others.setdefault(what, []).append(rows.pop()[0][2])
+    for (number, line, text), cells in rows:
+        while len(cells) > width and not cells[-1]:
+            cells.pop()
+        if not any(map(str.strip, cells)):
+            others.setdefault(_EMPTY, []).append(text)
+        elif cells == layout.names:
+            others.setdefault("that repeats the header", []).append(text)
+        elif len(cells) != width:
+            raise InputError(
+                f"Line {line} of {path} has {len(cells)} cells, the header has {width} "
+                f"(delimiter: {_delimiter_name(layout.mark)}). Correct the line, or set --delimiter."
+            )
+        else:
+            kept.append((number, cells))
+    return kept, [f"{count_of(len(lines), 'line')} {what} left out: {_shown(lines)}." for what, lines in others.items()]
+
+
+def _other_line(rows: list[tuple[Record, list[str]]], width: int) -> str:
+    """Return what the last line is if it is not a row: footnote, total or empty."""
+    cells = rows[-1][1]
+    filled = [(place, cell.strip(" :")) for place, cell in enumerate(cells) if cell.strip()]
+    if not filled:
+        return _EMPTY
+    place, word = filled[0]
+    if len(cells) >= width and word in (one[place].strip(" :") for _, one in rows[:-1] if len(one) > place):
+        return ""
+    if len(cells) < width or (len(filled) == 1 < width - 1 and not _NUMBER.match(word)):
+        return "at the end that is not a row"
+    return "at the end with totals" if _TOTAL.fullmatch(word) else ""
+
+
+def _shown(lines: list[str]) -> str:
+    return first_of([repr(line.strip()[:60]) for line in lines], 2)
 
 
 def _delimiter_name(mark: str) -> str:
@@ -211,38 +198,73 @@ def _parse_delimiter(delimiter: str) -> str:
     words = {name: mark for mark, name in DELIMITERS.items()} | {"\\t": "\t", "space": " "}
     mark = words.get(delimiter, delimiter)
     if len(mark) != 1 or mark in '"\r\n':
-        raise ParameterError(
-            f"--delimiter must be one character, or one of tab, comma, semicolon, space; got {delimiter!r}."
-        )
+        names = "one character, tab, comma, semicolon or space"
+        raise ParameterError(f"--delimiter must be {names}; got {delimiter!r}.")
     return mark
 
 
-def _detect_delimiter(path: Path, gzipped: bool) -> str:
-    """Return the delimiter that splits most of the first records into the same number of cells, more than one."""
-    with _open_text(path, gzipped) as text:
-        first = [record for _, _, record in islice(text.records(), _N_DETECTION)]
+def _detect_layout(first: list[Record], delimiter: str | None, path: Path) -> Layout:
+    """Detect the delimiter, the header and the column names from the first records."""
+    declared = _SEPARATOR_LINE.fullmatch(first[0][2])
+    texts = [text for _, _, text in first[bool(declared) :]] or [""]
+    mark = _parse_delimiter(delimiter) if delimiter else declared[1] if declared else _detect_delimiter(texts)
+    split = [_split(text, mark) for text in texts]
+    width = Counter(map(len, split)).most_common(1)[0][0]
+    at = next((at for at in range(len(split)) if not _is_title(split[at : at + 2], width)), 0)
+    names = _cells((0, first[bool(declared) :][at][1], texts[at]), mark, path) if texts[at] else [""]
+    names[0] = names[0].lstrip("\ufeff")
+    while len(names) > max(width, 1) and not names[-1]:
+        names.pop()
+    if len(names) == width - 1 and len(split) > at + 1:  # rows with names, or with a delimiter at their end
+        ends = [cells[-1] for cells in split[at + 1 :] if len(cells) == width]
+        names = [*names, ""] if not any(ends) else ["", *names]
+    if len(names) == 1:
+        remedy = "If the cells have another delimiter, set it with --delimiter."
+        raise InputError(f"{path} has one column, {names[0][:60]!r}; at least two are needed. {remedy}")
+    names, renamed = _unique([name.strip() or f"column_{place}" for place, name in enumerate(names, start=1)])
+    notes = [f"Delimiter: {_delimiter_name(mark)}."] if mark != "," else []
+    if at:
+        notes.append(f"{count_of(at, 'line')} above the header left out: {_shown(texts[:at])}.")
+    if all(re.fullmatch(r"-?[\d.,]+", name) and not re.fullmatch(r"(19|20)\d\d", name) for name in names):
+        notes.append("The first line has numbers only, and is read as column names. Add a header if it is a row.")
+    return Layout(mark, at + bool(declared), names, (*notes, *renamed))
+
+
+def _is_title(records: list[list[str]], width: int) -> bool:
+    """Whether the first of two records is not the header: most cells are empty or missing."""
+    cells, following = records[0], records[-1]
+    n_filled = sum(map(bool, cells))
+    if len(cells) == width - 1 and len(following) == width:  # a sentence with commas is followed by a header of words
+        return not any(map(_NUMBER.match, following))
+    return len(cells) < width or (n_filled <= max(1, width // 3) and (width > 2 or bool(cells[0])) and width > 1)
+
+
+def _unique(names: list[str]) -> tuple[list[str], list[str]]:
+    """Return different names, and a note if some were repeated."""
+    found: list[str] = []
+    for name in names:
+        new, number = name, 2
+        while new in found:
+            new, number = f"{name}_{number}", number + 1
+        found.append(new)
+    renamed = [f"{old!r} is {new!r}" for old, new in zip(names, found, strict=True) if old != new]
+    return found, [f"Repeated column names: the second {first_of(renamed, 3)}."] if renamed else []
+
+
+def _detect_delimiter(texts: list[str]) -> str:
+    """Return the delimiter that splits most of the records into the same number of cells, more than one."""
 
     def agreement(mark: str) -> tuple[int, int]:
-        cells, times = Counter(_n_cells(record, mark) for record in first).most_common(1)[0]
+        cells, times = Counter(len(_split(text, mark)) for text in texts).most_common(1)[0]
         return (times, cells) if cells > 1 else (0, 0)
 
-    return max(DELIMITERS, key=agreement) if first else ","
+    best = max(DELIMITERS, key=agreement)
+    return " " if agreement(best) == (0, 0) and agreement(" ")[0] > len(texts) / 2 else best
 
 
-def _n_cells(record: str, mark: str) -> int:
-    """Return the number of cells; 1 if this delimiter leaves a line end outside of quotes, so it is not the one."""
+def _split(text: str, mark: str) -> list[str]:
+    """Return the cells; one if this delimiter leaves a line end outside of quotes, so it is not the one."""
     try:
-        return len(next(csv.reader([record], delimiter=mark)))
+        return [cell.strip() for cell in next(csv.reader([text], delimiter=mark))]
     except csv.Error:
-        return 1
-
-
-def _column_names(cells: list[str], path: Path) -> list[str]:
-    """Return the column names; missing ones are numbered."""
-    cells[0] = cells[0].lstrip("\ufeff")
-    if len(cells) == 1:
-        raise InputError(
-            f"{path} has one column, {cells[0][:60]!r}; at least two are needed. "
-            f"If the cells have another delimiter, set it with --delimiter."
-        )
-    return [cell or f"column_{place}" for place, cell in enumerate(cells, start=1)]
+        return [text]

@@ -55,8 +55,12 @@ def explain(options: ExplainOptions, output: Output) -> None:
     subgrove explain rows.csv -t price --quiet --json - | jq '.features[0].headline'
     subgrove explain folder_of_parquet/ -t price --sample-size 50000
     """
+    import subgrove
+
     start = time.perf_counter()
     _check_report_files(options)
+    if options.loss is not None:
+        subgrove.losses.get(options.loss)  # an unknown name is an error
     loaded = load_model(options.model, options.trust, options.trust_pickle) if options.model else None
     table = _read(options, loaded)
     print_columns(table, output, options.target)
@@ -124,13 +128,16 @@ def _read(options: ExplainOptions, loaded: LoadedModel | None) -> FileTable:
     if loaded is not None and loaded.columns is not None:
         required |= dict.fromkeys(loaded.columns, "the model needs it")
         options = replace(options, columns=list(required))
-    return read_table_file(options, required=required, keep_all=loaded is not None)
+    reason = ""
+    if options.task == "regression":
+        options, reason = replace(options, numeric=[*options.numeric, options.target]), "--task regression"
+    return read_table_file(options, required=required, keep_all=loaded is not None, numeric_reason=reason)
 
 
 def _train_default(options: ExplainOptions, table: FileTable, task: LearningTask, output: Output) -> FittedModel:
     """Cross-validate the default model on all rows, then train it on the training rows."""
     seed = options.random_state
-    learned, held_out = (task, _test_rows(options, table, task)) if options.test else split_rows(task, seed)
+    learned, held_out = (task, _test_rows(options, table, task, output)) if options.test else split_rows(task, seed)
     scores = cross_validate(
         task, forest=options.forest, random_state=seed, n_jobs=options.n_jobs, progress=output.progress
     )
@@ -161,7 +168,7 @@ def _use_loaded(
         loaded.model.learn_classes(task.X, task.y)
     task = replace(task, y=labels_for(loaded, task.y, options.target))
     if options.test:
-        learned, held_out, caveat = task, _test_rows(options, table, task, loaded), f" of {options.test.name}."
+        learned, held_out, caveat = task, _test_rows(options, table, task, output, loaded), f" of {options.test.name}."
     else:
         learned, held_out = split_rows(task, options.random_state)
         caveat = "; whether these were used to train it is unknown."
@@ -174,12 +181,14 @@ def _use_loaded(
 
 
 def _test_rows(
-    options: ExplainOptions, table: FileTable, task: LearningTask, loaded: LoadedModel | None = None
+    options: ExplainOptions, table: FileTable, task: LearningTask, output: Output, loaded: LoadedModel | None = None
 ) -> LearningTask:
     """Read the rows of --test with the columns, kinds and classes of the training rows."""
     assert options.test is not None
     more = read_like(replace(options, data=options.test), table, keep_all=loaded is not None)
     held_out = learning_task(more, options.target, task.kind)
+    for note in (*more.notes, *(f"{one.name!r}: {one.note}" for one in more.columns if one.note), *held_out.notes):
+        output.note(f"{options.test.name}: {note}")
     y = held_out.y if loaded is None else labels_for(loaded, held_out.y, options.target)
     known = y.isin(set(task.y)) if task.kind == "classification" else y.notna()
     if not known.all():

@@ -9,7 +9,7 @@ import numpy as np
 
 from subgrove._cli.reading import FileTable
 from subgrove._cli.terminal import quoted
-from subgrove._core.text import count_of
+from subgrove._core.text import count_of, first_of
 from subgrove._report.inputs import reject_extreme
 from subgrove.exceptions import InputError
 
@@ -18,6 +18,7 @@ TaskKind = Literal["regression", "classification"]
 _MOST_INTEGER_CLASSES = 10  # integer targets with at most so many distinct values are classes
 MOST_CLASSES = 50
 MIN_CLASS_ROWS = 10
+FEWEST_CLASS_ROWS = 5  # one for each fold of cross-validation; if fewer than two classes have more
 MIN_ROWS = 50
 
 
@@ -46,8 +47,8 @@ def learning_task(table: FileTable, target: str, kind: TaskKind | None) -> Learn
         notes.append(f"{count_of(missing, 'row')} with missing target {target!r} left out.")
     values = y.dropna()
     inferred, reason = _infer_kind(values, target)
-    if kind == "regression" and y.dtype.kind not in "iuf":
-        raise InputError(f"--task regression needs a numeric target, but {target!r} holds levels. Use classification.")
+    if kind == "regression" and inferred == "classification" and y.dtype.kind not in "iuf":
+        raise InputError(f"A regression needs a numeric target, but {target!r} has levels: {quoted(values.unique())}.")
     if kind is None:
         notes.append(f"Task: {inferred}, because {reason} (override with --task).")
     kind = kind or inferred
@@ -57,9 +58,8 @@ def learning_task(table: FileTable, target: str, kind: TaskKind | None) -> Learn
     else:
         values = values.astype(float)
     if len(values) < MIN_ROWS:
-        raise InputError(
-            f"{count_of(len(values), 'usable row')} in {table.path}; at least {MIN_ROWS} rows with a target are needed."
-        )
+        found = f"{count_of(len(values), 'usable row')} in {table.path}"
+        raise InputError(" ".join((f"{found}; at least {MIN_ROWS} rows with a target are needed.", *notes)))
     if values.nunique() < 2:
         raise InputError(f"The target {target!r} is constant; there is nothing to explain.")
     if kind == "regression":
@@ -88,20 +88,26 @@ def _labels(y: Any) -> Any:
 
 
 def _without_rare_classes(y: Any, target: str) -> tuple[Any, list[str]]:
-    """Return the rows of classes with enough rows for training and validation, and a note on the others."""
+    """Return the rows of classes with enough rows for training and validation, and notes on the others."""
     counts = y.value_counts()
-    rare = counts[counts < MIN_CLASS_ROWS]
+    fewest = MIN_CLASS_ROWS if (counts >= MIN_CLASS_ROWS).sum() > 1 else FEWEST_CLASS_ROWS
+    rare, few = counts[counts < fewest], counts[(counts >= fewest) & (counts < MIN_CLASS_ROWS)]
     if len(counts) - len(rare) > MOST_CLASSES:
+        remedy = "Use --task regression if it is a quantity" if y.dtype.kind in "iuf" else "Merge classes"
+        limit = f"{len(counts)} classes; at most {MOST_CLASSES} are supported"
+        raise InputError(f"The target {target!r} has {limit}. {remedy}, or choose another --target.")
+    if len(counts) - len(rare) < min(2, len(counts)):
         raise InputError(
-            f"The target {target!r} has {len(counts)} classes; at most {MOST_CLASSES} are supported. "
-            f"Use --task regression if it is a quantity, or merge classes."
+            f"The target {target!r} has {len(counts)} classes with too few rows: {_sizes(counts)}. Two classes of at "
+            f"least {FEWEST_CLASS_ROWS} rows are needed. Is it an identifier or a quantity?"
         )
-    if len(rare) == len(counts):
-        raise InputError(
-            f"No class of the target {target!r} has {MIN_CLASS_ROWS} rows or more. Is it an identifier or a quantity?"
-        )
-    if not len(rare):
-        return y, []
-    rows = count_of(int(rare.sum()), "row")
-    note = f"{rows} of classes with fewer than {MIN_CLASS_ROWS} rows left out: {quoted(rare.index)}."
-    return y[~y.isin(rare.index)], [note]
+    notes = [f"Classes with few rows, so results are imprecise: {_sizes(few)} of {len(y):,}."] if len(few) else []
+    if len(rare):
+        rows = f"{count_of(int(rare.sum()), 'row')} of classes with fewer than {fewest} rows"
+        notes.append(f"{rows} left out: {_sizes(rare)}.")
+    return y[~y.isin(rare.index)], notes
+
+
+def _sizes(counts: Any) -> str:
+    """Return classes and their numbers of rows."""
+    return first_of([f"{str(name)!r} ({n})" for name, n in counts.items()], 4)

@@ -65,7 +65,7 @@ class DataOptions(RunOptions):
         typer.Argument(
             metavar="DATA",
             readable=False,
-            help="CSV, TSV or Parquet file, also gzipped, or a folder of Parquet files.",
+            help="CSV, TSV, Excel or Parquet file, also gzipped; - for standard input; or a folder of Parquet files.",
             show_default=False,
         ),
     ]
@@ -82,6 +82,13 @@ class DataOptions(RunOptions):
         default_factory=list
     )
     delimiter: Annotated[str | None, _option("Delimiter of the cells; detected by default.", metavar="CHAR")] = None
+    encoding: Annotated[str | None, _option("Encoding of a text file; detected by default.", metavar="NAME")] = None
+    decimal: Annotated[
+        Literal[".", ","] | None, _option("Decimal separator of numbers; inferred from each column by default.")
+    ] = None
+    sheet: Annotated[
+        str | None, _option("Sheet of an Excel workbook; by default the first with a table.", metavar="NAME")
+    ] = None
     day_first: Annotated[bool | None, _option("Order of dates such as 3/4/2024.", "--day-first/--month-first")] = None
 
 

@@ -19,10 +19,7 @@ from subgrove.exceptions import InputError, SubgroveError
 def read_parquet(path: Path, gzipped: bool, select: SelectColumns, options: DataOptions) -> RawTable:
     """Read the selected columns of a sample of the rows; of all rows if there are at most `options.sample_size`."""
     if not find_spec("pyarrow") and not find_spec("polars"):
-        raise InputError(
-            f"{path} is a Parquet file, and neither pyarrow nor polars is installed to read it. "
-            f"Run: pip install 'subgrove[pyarrow]'"
-        )
+        raise InputError(f"{path} is Parquet, which needs pyarrow or polars. Run: pip install 'subgrove[pyarrow]'")
     with TemporaryDirectory() as folder:
         if gzipped:  # Parquet is read from its end
             packed, path = path, Path(folder) / "rows.parquet"

@@ -6,27 +6,32 @@ called .csv is rejected.
 
 from __future__ import annotations
 
-import gzip
 import os
-import zlib
-from collections import Counter
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
+from shutil import copyfileobj
+from tempfile import TemporaryDirectory
 from typing import Any
+from zipfile import ZipFile, is_zipfile
 
 from subgrove._cli.columns import (
     OTHER,
-    ColumnOverrides,
     InferredColumn,
+    KnownColumns,
     RawTable,
     SelectColumns,
-    infer,
+    infer_columns,
     merge_levels,
+    spelling,
 )
 from subgrove._cli.csv_records import read_csv
+from subgrove._cli.encoding import open_bytes
+from subgrove._cli.excel import read_excel
 from subgrove._cli.options import DataOptions
 from subgrove._cli.parquet import read_parquet, read_sample
 from subgrove._cli.terminal import Output, quoted
@@ -34,9 +39,10 @@ from subgrove._core.text import count_of, first_of
 from subgrove.exceptions import InputError, ParameterError
 
 MOST_COLUMNS = 500
+STDIN = "-"
 _OTHER_FORMATS = {
-    b"PK\x03\x04": "a zip archive or an Excel workbook",
-    b"\xd0\xcf\x11\xe0": "an old Excel workbook",
+    b"PK\x03\x04": "a zip archive",
+    b"\xd0\xcf\x11\xe0": "an Excel workbook of the format before 2007 (.xls), or protected by a password",
     b"BZh": "compressed by bzip2",
     b"\xfd7zXZ": "compressed by xz",
     b"\x28\xb5\x2f\xfd": "compressed by zstd",
@@ -78,6 +84,7 @@ def read_table_file(
     required: Mapping[str, str] | None = None,
     keep_all: bool = False,
     numeric_reason: str = "",
+    formats: Mapping[str, str] | None = None,
 ) -> FileTable:
     """Read the table of a file.
 
@@ -90,21 +97,19 @@ def read_table_file(
         Whether all columns and levels are kept, for a fitted model that was trained on them.
     numeric_reason : str, optional
         Why columns are numeric, for errors.
+    formats : mapping, optional
+        Decimal separators and date formats of columns, if they are known.
     """
     import pandas as pd
 
     required = required or {}
     raw = _read_raw(options, partial(_columns_to_read, options, required))
     names = list(raw.columns)
-    overrides = ColumnOverrides(
-        options=options,
-        nominal=selected_columns(options.nominal, names, "--nominal"),
-        numeric=selected_columns(options.numeric, names, "--numeric"),
-        numeric_reason=numeric_reason,
-        keep=names if keep_all else [*required, *selected_columns(options.columns, names, "--columns")],
-        keep_levels=names if keep_all else list(required),
-    )
-    inferred = [infer(name, raw, overrides) for name in names]
+    nominal = selected_columns(options.nominal, names, "--nominal")
+    numeric = selected_columns(options.numeric, names, "--numeric")
+    keep = {*nominal, *numeric, *selected_columns(options.columns, names, "--columns")}
+    known = KnownColumns(options, nominal, numeric, numeric_reason, keep, list(required), formats or {}, keep_all)
+    inferred = infer_columns(raw, known)
     columns = tuple(column for _, column in inferred)
     frame = pd.DataFrame({column.name: values for values, column in inferred if not column.left_out})
     if frame.shape[1] < 2:
@@ -127,14 +132,28 @@ def read_like(options: DataOptions, like: FileTable, *, keep_all: bool = False) 
     options = replace(options, columns=used, drop=[], nominal=nominal, numeric=numeric)
     required = dict.fromkeys(used, f"{like.path} has it")
     reason = f"{like.path} has numbers there"
-    table = read_table_file(options, required=required, keep_all=keep_all, numeric_reason=reason)
+    formats = {column.name: column.format for column in like.columns}
+    table = read_table_file(options, required=required, keep_all=keep_all, numeric_reason=reason, formats=formats)
     frame = table.frame[used].copy()
     for name in used:
         if (frame[name].dtype.kind == "M") != (kinds[name] == "date") and frame[name].notna().any():
             raise InputError(f"Column {name!r} holds dates in only one of {options.data} and {like.path}.")
         if kinds[name] == "nominal":
-            frame[name] = _with_levels_of(frame[name], like.frame[name])
+            frame[name] = _with_levels_of(frame[name], like.frame[name], spelling if not keep_all else str)
     return replace(table, frame=frame)
+
+
+@contextmanager
+def input_as_file(options: Any) -> Iterator[Any]:
+    """Replace standard input (-) as the data of a command by a temporary file."""
+    if str(getattr(options, "data", "")) != STDIN:
+        yield options
+        return
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "standard input"
+        with path.open("wb") as file:
+            copyfileobj(sys.stdin.buffer, file)
+        yield replace(options, data=path)
 
 
 def print_columns(table: FileTable, output: Output, target: str | None = None) -> None:
@@ -142,8 +161,9 @@ def print_columns(table: FileTable, output: Output, target: str | None = None) -
     rows = []
     for column in table.columns:
         role = "target" if column.name == target else "left out" if column.left_out else column.kind
-        rows.append((column.name, role, column.n_missing or "", column.values, column.left_out or column.note))
-    title = f"{len(table.frame):,} rows of {table.path}"
+        note = "; ".join(dict.fromkeys(filter(None, (column.left_out, column.note))))
+        rows.append((column.name, role, column.n_missing or "", column.values, note))
+    title = f"{len(table.frame):,} rows of {table.path.name}"
     output.table(title, ("column", "read as", "missing", "values", "note"), rows, right=(2,))
 
 
@@ -171,14 +191,13 @@ def check_readable(path: Path) -> None:
     try:
         if not path.exists():
             raise InputError(f"There is no file {path}. Check the name and the folder (current folder: {Path.cwd()}).")
-        if path.is_dir():
-            raise InputError(f"{path} is a folder. Pass a file in it.")
     except OSError as error:
         raise InputError(f"{str(path)[:80]!r} is not a valid path: {error.strerror}.") from error
+    if not path.is_file():
+        what = "a folder. Pass a file in it" if path.is_dir() else "not a regular file. Pass it to standard input (-)"
+        raise InputError(f"{path} is {what}.")
     if not os.access(path, os.R_OK):
         raise InputError(f"{path}: permission to read denied. Change its permissions, or copy it.")
-    if not path.is_file():
-        raise InputError(f"{path} is not a regular file. It is read twice, so save the rows to a file first.")
 
 
 def _columns_to_read(options: DataOptions, required: Mapping[str, str], names: Sequence[str]) -> list[str]:
@@ -186,11 +205,6 @@ def _columns_to_read(options: DataOptions, required: Mapping[str, str], names: S
 
     `required` maps columns that must be in the file to the reason, which is shown if they are not.
     """
-    repeated = [name for name, times in Counter(names).items() if times > 1]
-    if repeated:
-        raise InputError(
-            f"{options.data} has several columns named {quoted(repeated)}. Rename them, so that names are unique."
-        )
     for name, reason in required.items():
         if name not in names:
             raise InputError(f"{options.data} has no column {name!r} ({reason}). {_suggest(name, names)}")
@@ -198,14 +212,10 @@ def _columns_to_read(options: DataOptions, required: Mapping[str, str], names: S
     selected = [*selected_columns(options.columns, names, "--columns"), *required] if options.columns else names
     columns = [name for name in dict.fromkeys(selected) if name not in dropped or name in required]
     if len(columns) > MOST_COLUMNS:
-        raise InputError(
-            f"{options.data} has {len(columns):,} columns; at most {MOST_COLUMNS} can be explained at once. "
-            f"Select some, as in --columns {','.join(columns[:2])}"
-        )
+        limit = f"{len(columns):,} columns; at most {MOST_COLUMNS} can be explained at once"
+        raise InputError(f"{options.data} has {limit}. Select some, as in --columns {','.join(columns[:2])}")
     if len(columns) < 2:
-        raise InputError(
-            f"Only {count_of(len(columns), 'column')} of {options.data} selected; at least two are needed."
-        )
+        raise InputError(f"{count_of(len(columns), 'column')} of {options.data} selected; at least two are needed.")
     return columns
 
 
@@ -220,6 +230,8 @@ def _read_raw(options: DataOptions, select: SelectColumns) -> RawTable:
     if path.is_dir() or (any(sign in str(path) for sign in "*?[") and not path.exists()):
         return read_sample(str(path), select, options)
     check_readable(path)
+    if is_zipfile(path) and any(name.startswith("xl/") for name in ZipFile(path).namelist()):
+        return read_excel(path, select, options)
     head, gzipped = _head(path)
     if head == b"PAR1":
         return read_parquet(path, gzipped, select, options)
@@ -228,29 +240,23 @@ def _read_raw(options: DataOptions, select: SelectColumns) -> RawTable:
 
 def _head(path: Path) -> tuple[bytes, bool]:
     """Return the first four bytes, decompressed, and whether they were compressed; reject known other formats."""
-    with path.open("rb") as file:
+    with path.open("rb") as packed:
+        gzipped = packed.read(2) == b"\x1f\x8b"
+    with open_bytes(path, gzipped) as file:
         head = file.read(16)
     if not head:
         raise InputError(f"{path} is empty. Expected a header line with column names, then lines of values.")
-    gzipped = head[:2] == b"\x1f\x8b"
-    if gzipped:
-        try:
-            with gzip.open(path) as file:
-                head = file.read(16)
-        except (OSError, EOFError, zlib.error) as error:
-            raise InputError(f"{path} looks compressed by gzip but cannot be decompressed: {error}.") from error
-        if not head:
-            raise InputError(f"{path} is empty after decompression.")
     for mark, what in _OTHER_FORMATS.items():
         if head.startswith(mark):
-            raise InputError(f"{path} is {what}. Save it as CSV or Parquet, and pass that file.")
+            raise InputError(f"{path} is {what}. Save it as CSV, Excel (.xlsx) or Parquet, and pass that file.")
     return head[:4], gzipped
 
 
-def _with_levels_of(values: Any, known: Any) -> Any:
-    """Return a nominal column with the levels of another one first, merged as there."""
-    levels = [str(level) for level in known.cat.categories]
-    if OTHER in levels:
-        return merge_levels(values, tuple(level for level in levels if level != OTHER))
-    new = [level for level in values.cat.categories if level not in levels]
-    return values.cat.set_categories([*levels, *new])
+def _with_levels_of(values: Any, known: Any, key: Callable[[str], str]) -> Any:
+    """Return a nominal column with the levels of another one first, spelled and merged as there."""
+    levels = {key(str(level)): str(level) for level in known.cat.categories}
+    values = values.cat.rename_categories({level: levels.get(key(level), level) for level in values.cat.categories})
+    if OTHER in levels.values():
+        return merge_levels(values, tuple(level for level in levels.values() if level != OTHER))
+    new = [level for level in values.cat.categories if level not in levels.values()]
+    return values.cat.set_categories([*levels.values(), *new])

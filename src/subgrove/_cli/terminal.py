@@ -68,7 +68,7 @@ class Output:
         if self.quiet:
             return
         stream = sys.stdout if self.results else sys.stderr
-        cells = [[printable(str(cell)) for cell in row] for row in rows]
+        cells = [[printable(" ".join(str(cell).splitlines())) for cell in row] for row in rows]
         if stream.isatty():
             _print_rich_table(title, header, cells, right, stream)
         else:

@@ -1,0 +1,186 @@
+"""Numbers as people write them: with currency signs, units, thousands separators and decimal commas.
+
+A cell that can be read in two ways, such as "1,234", is read like the other cells of its column; if all of them are
+such cells, like the other columns of the file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import cached_property
+from typing import NamedTuple
+
+from subgrove._core.text import count_of, first_of
+
+NUMERIC_SHARE = 0.9  # of the cells with a value, from which on a column is numeric
+_CODES = "USD|EUR|GBP|CHF|JPY|CNY|INR|CAD|AUD|NZD|SEK|NOK|DKK|PLN|CZK|HUF|BRL|MXN|ZAR|RUB|TRY|KRW|Rs|Fr|kr|zł|Kč|Ft"
+_MONEY = rf"[A-Z]{{0,2}}[$€£¥₹₽₩₺₪₫₴₦₱฿¢]|(?:{_CODES})\.?"
+_CELL = re.compile(
+    rf"(?P<open>\()?(?P<sign>[+-]?) ?(?P<before>{_MONEY})? ?(?P<sign2>[+-]?)(?P<digits>\d[\d.,' ]*|[.,]\d+)"
+    rf"(?P<power>[eE][+-]?\d+)? ?(?P<after>{_MONEY}|(?!(?:st|nd|rd|th)\b)(?:[^\W\d_]|[%‰°])[^\d()]{{0,15}}?)?"
+    r"(?P<minus>-)?(?(open)\))"
+)
+_STYLES = {  # decimal separator -> digits, with or without thousands separators, then decimals
+    decimal: re.compile(
+        rf"(?:[1-9]\d{{0,2}}([{group}' ])\d{{3}}(?:\1\d{{3}})*|[1-9]\d?(?:[{group}]\d\d)+[{group}]\d{{3}}|\d+)"
+        rf"(?:[{decimal}]\d*)?|[{decimal}]\d+"
+    )
+    for decimal, group in ((".", ","), (",", "."))
+}
+_SIGN = re.compile(rf"{_MONEY}|[%‰]")
+_PLAIN = re.compile(r"-?\d+(?:\.\d+)?|[+-]?inf(?:inity)?", re.IGNORECASE)
+_NO_VALUE = re.compile(r"[\W_]*|n\.?[ad]\.?|k\.?a\.?|none|nil|missing|unknown|not available|tb[ad]", re.IGNORECASE)
+_CODE = re.compile(r"[^\W\d_]?\d+[^\W\d_]?")
+_SPELLINGS = str.maketrans("\u00a0\u202f\u2009\u2212\u2019\u00b4`", "   -'''")
+_MULTIPLES = {"k": 1e3, "K": 1e3, "M": 1e6, "bn": 1e9, "Mio": 1e6, "Mrd": 1e9}  # directly after the digits
+_PADDED_SHARE = 0.01  # of cells with leading zeros, from which on they are not a slip
+_LONGEST_PLUS = 6  # digits after a plus sign; more are a telephone number
+
+
+class Number(NamedTuple):
+    """A number as it was written."""
+
+    value: float
+    digits: str
+    unit: str = ""
+    times: float = 1.0
+
+
+class ReadNumbers(NamedTuple):
+    """Values of the texts that are numbers, the decimal separator, and notes."""
+
+    values: Mapping[str, float]
+    decimal: str
+    notes: list[str]
+
+
+class NumericText:
+    """The distinct texts of a column, with the number of cells of each, as numbers.
+
+    Attributes
+    ----------
+    counts : mapping
+        Text -> number of cells.
+    styles : mapping
+        Decimal separator -> text -> number, of the texts that are numbers with this separator.
+    """
+
+    def __init__(self, counts: Mapping[str, int]) -> None:
+        self.counts = counts
+        self.styles: dict[str, dict[str, Number]] = {decimal: {} for decimal in _STYLES}
+        for text in counts:
+            for decimal, number in _numbers(text):
+                self.styles[decimal][text] = number
+        for decimal, numbers in self.styles.items():
+            unit = self._unit(numbers)
+            self.styles[decimal] = {text: one for text, one in numbers.items() if one.unit in ("", unit)}
+
+    def n_cells(self, texts: Iterable[str]) -> int:
+        """Return the number of cells with these texts."""
+        return sum(self.counts[text] for text in texts)
+
+    @cached_property
+    def decimals(self) -> list[str]:
+        """Decimal separators that most cells can be read with: one, or both if these are equally many cells."""
+        found = {decimal: self.n_cells(texts) for decimal, texts in self.styles.items()}
+        return [decimal for decimal, n in found.items() if n == max(found.values())]
+
+    @cached_property
+    def odd(self) -> list[str]:
+        """Texts that are neither numbers nor marks of missing values."""
+        numbers = self.styles[self.decimals[0]]
+        return [text for text in self.counts if text not in numbers and not _NO_VALUE.fullmatch(text)]
+
+    @cached_property
+    def share(self) -> float:
+        """Share of numbers among the cells that are not marks of missing values."""
+        n = self.n_cells(self.styles[self.decimals[0]])
+        return n / max(1, n + self.n_cells(self.odd))
+
+    @cached_property
+    def are_codes(self) -> bool:
+        """Whether there are leading zeros, or numbers of one length beside codes of letters and digits."""
+        digits = [text for text in self.counts if text.isdigit()]
+        others = [text for text in self.counts if not text.isdigit() and not _NO_VALUE.fullmatch(text)]
+        same_length = len({len(text) for text in digits}) == 1
+        padded = self.n_cells(text for text in digits if text[0] == "0" and len(text) > 1)
+        if padded and (same_length or padded >= _PADDED_SHARE * self.n_cells(digits)):
+            return not any(text in self.styles["."] for text in others)
+        return same_length and len(digits[0]) > 2 and bool(others) and all(map(_CODE.fullmatch, others))
+
+    def read(self, decimal: str | None, others: Collection[str], comma_is_decimal: bool) -> ReadNumbers:
+        """Return the numbers.
+
+        Parameters
+        ----------
+        decimal : {".", ","}, optional
+            The decimal separator, if it is known.
+        others : collection of str
+            Decimal separators of other columns of the file, which decide if all cells can be read in two ways.
+        comma_is_decimal : bool
+            Whether the comma of "1,234" is decimal if no column decides.
+        """
+        points, commas = self.styles["."], self.styles[","]
+        both = [text for text, one in points.items() if text in commas and commas[text].value != one.value]
+        has_comma = any("," in text for text in both)
+        doubtful = has_comma or comma_is_decimal or "," in others  # else a point is decimal as usual
+        unclear = both if decimal is None and len(self.decimals) > 1 and doubtful else []
+        if unclear:
+            comma = comma_is_decimal and "." not in others and has_comma
+            decimal = "," if comma or set(others) == {","} else "."
+        decimal = decimal or self.decimals[0]
+        numbers = self.styles[decimal]
+        unit = max((one.unit for one in numbers.values()), default="")
+        plain = self.n_cells(text for text, one in numbers.items() if not one.unit)
+        notes = [f"{unit!r} removed" + (f" ({count_of(plain, 'cell')} without it)" if plain else "")] if unit else []
+        digits = set("".join(one.digits.strip() for one in numbers.values()))
+        if decimal == "," and "," in digits:
+            notes.append("decimal commas")
+        if digits & set("' ,") - {decimal} or (decimal == "," and "." in digits):
+            notes.append("thousands separators")
+        notes += [f"{text!r} read as {numbers[text].value:.10g} (override with --decimal)" for text in unclear[:1]]
+        multiples = [text for text, one in numbers.items() if one.times > 1]
+        notes += [f"{text!r} read as {numbers[text].value:,.10g}" for text in multiples[:1]]
+        notes += odd_cells({text: n for text, n in self.counts.items() if text not in numbers}, "number")
+        return ReadNumbers({text: one.value for text, one in numbers.items()}, decimal, notes)
+
+    def _unit(self, numbers: Mapping[str, Number]) -> str:
+        """Return the most frequent unit; "" if there is none, or few cells have it and it is not money or percent."""
+        cells: Counter[str] = Counter()
+        for text, one in numbers.items():
+            cells[one.unit] += self.counts[text]
+        total, _ = cells.total(), cells.pop("", 0)
+        unit, n = cells.most_common(1)[0] if cells else ("", 0)
+        return unit if 2 * n > total or _SIGN.fullmatch(unit) else ""
+
+
+def odd_cells(counts: Mapping[str, int], what: str) -> list[str]:
+    """Return a note on cells that are read as missing, if there are any."""
+    shown = first_of([repr(text[:24]) for text in counts], 3)
+    return [f"{count_of(sum(counts.values()), 'cell')} read as missing, not a {what}: {shown}"] if len(counts) else []
+
+
+def _numbers(text: str) -> Iterator[tuple[str, Number]]:
+    """Yield the numbers that a text can be read as, with their decimal separators."""
+    if _PLAIN.fullmatch(text) and text[-4:-3] != ".":  # most texts; what follows would find the same
+        number = Number(float(text), text)
+        yield from ((decimal, number) for decimal in (_STYLES if "." not in text else "."))
+        return
+    cell = _CELL.fullmatch(text.translate(_SPELLINGS))
+    if cell is None:
+        return
+    digits, signs = cell["digits"].strip(), cell["sign"] + cell["sign2"] + (cell["minus"] or "")
+    if len(signs) > 1 or (cell["open"] and signs) or (signs == "+" and len(digits) > _LONGEST_PLUS):
+        return
+    price = cell["minus"] and digits[-1] in ".,"  # "5.-" has no cents
+    negative = "-" if cell["open"] or (signs == "-" and not price) else ""
+    after, times = (cell["after"] or "").strip(), 1.0
+    if after.rstrip(".") in _MULTIPLES and not cell["digits"].endswith(" "):
+        after, times = "", _MULTIPLES[after.rstrip(".")]
+    unit = (cell["before"] or "") + re.sub("(?<=[a-z]{3})s$", "", after)  # months and month
+    for decimal, style in _STYLES.items():
+        if style.fullmatch(digits):
+            plain = re.sub(rf"[^\d{decimal}]", "", digits).replace(",", ".")
+            yield decimal, Number(times * float(f"{negative}{plain}{cell['power'] or ''}"), digits, unit, times)
