@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import subgrove as sg
-from subgrove.exceptions import ParameterError
+from subgrove.exceptions import ColumnError, ParameterError
 
 TRAIN, TEST = sg.datasets.bike(split=0.5, random_state=1)
 X = TEST.X
@@ -54,6 +54,13 @@ def test_other_kinds_and_pairs_use_all_rows(feature: Any, options: dict[str, Any
 
 def test_table_of_one_column_has_a_curve() -> None:
     assert sg.effect(lambda table: table["temp"], X[["temp"]], "temp").subgroups is None
+
+
+def test_column_that_rules_cannot_use_is_named_with_the_way_out() -> None:
+    rows = X.assign(other=np.inf)
+    with pytest.raises(ColumnError, match=r"'other' of X has .* infinite values.* Or pass subgroups=None"):
+        sg.effect(model, rows, "temp")
+    assert sg.effect(model, rows, "temp", subgroups=None).subgroups is None
 
 
 def test_large_data_find_subgroups_on_the_sample(tmp_path: Any) -> None:

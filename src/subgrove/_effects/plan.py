@@ -31,7 +31,7 @@ from subgrove._effects.result import Effect
 from subgrove._effects.subgroup_rows import EffectGroup, FeatureData, SubgroupRows, rows_by_subgroup
 from subgrove._subgroups import Partition, Subgroups, find_subgroups
 from subgrove._subgroups.find import AUTO
-from subgrove.exceptions import InputError, ParameterError
+from subgrove.exceptions import ColumnError, InputError, ParameterError
 
 KINDS: Mapping[str, CurveKind] = {
     "pdp": PartialDependence(),
@@ -80,7 +80,10 @@ class EffectSpec:
         columns = names_and_rows(X)[0]
         if self.kind not in ("pdp", "ice") or len(self.names) > 1 or not {*columns} > {*self.names}:
             return replace(self, subgroups=None)
-        (partition,) = find_subgroups(X, features=self.names[0], sample_weight=sample_weight).partitions
+        try:
+            (partition,) = find_subgroups(X, features=self.names[0], sample_weight=sample_weight).partitions
+        except ColumnError as error:
+            raise ColumnError(f"{error} Or pass subgroups=None, for one curve that needs the feature only.") from error
         return replace(self, subgroups=partition if len(partition) > 1 else None)
 
     def read_data(self, X: Any, sample_weight: Any) -> FeatureData:
