@@ -24,7 +24,8 @@ def ours_and_theirs(name: str, at: int, kind: Any) -> tuple[pd.DataFrame, dict[s
     model, data = MODELS[name]
     theirs = iml(name)["effects"][at]
     X = frame(data)
-    return effect(model, X, theirs["feature"], kind=kind, grid_resolution=theirs["grid_size"]).curves, theirs
+    steps = {} if kind == "ale" else {"grid": "uniform"}
+    return effect(model, X, theirs["feature"], kind=kind, grid_resolution=theirs["grid_size"], **steps).curves, theirs
 
 
 @pytest.mark.parametrize("name", list(MODELS))
@@ -62,7 +63,7 @@ def test_accumulated_local_effects_are_those_of_iml(name: str, at: int) -> None:
 def test_ice_curves_are_those_of_iml() -> None:
     model, data = MODELS["bike"]
     theirs = pd.DataFrame(iml("bike")["ice_temp_grid5_first3"])
-    ours = effect(model, frame(data), "temp", kind="ice", grid_resolution=5).ice
+    ours = effect(model, frame(data), "temp", kind="ice", grid="uniform", grid_resolution=5).ice
     ours = ours[ours["row"] < 3]
     assert (ours["row"] + 1).tolist() == theirs[".id"].tolist()
     np.testing.assert_allclose(ours["x"], theirs["temp"], rtol=1e-14)

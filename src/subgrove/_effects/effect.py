@@ -67,10 +67,11 @@ def effect(
         with another column: True for at most 2 further conditions in a rule, or their number. For one feature and the
         kinds "pdp" and "ice". The column `reason` of the tables contains the reason of the last split, `heterogeneity`
         the share that each split explains.
-    grid : "quantiles", list of values, or mapping, optional
-        Grid points. By default `grid_resolution` equal steps from the smallest to the largest value, and all levels of
-        a categorical feature. For integers, all values if there are at most `grid_resolution`, otherwise those nearest
-        to the steps. "quantiles" uses quantiles instead of equal steps. For "ale" these are borders of intervals
+    grid : {"quantiles", "uniform"}, list of values, or mapping, optional
+        Grid points. By default `grid_resolution` points from the smallest to the largest value, half of them where the
+        rows are and half over the range, and all levels of a categorical feature. For integers, all values if there are
+        at most `grid_resolution`, otherwise those nearest to the points. "quantiles" uses quantiles of the rows,
+        "uniform" equal steps over the range ("pdp" and "ice" only). For "ale" these are borders of intervals
         (`grid_resolution + 1` quantiles by default); for "mplot" the points that rows are assigned to (by default the
         means in `grid_resolution` intervals between quantiles; rows with levels that are not listed are excluded). For
         two features, a mapping from feature to values. Levels must occur in X.
