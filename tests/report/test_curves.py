@@ -53,7 +53,7 @@ def test_a_rising_curve_ends_higher_and_a_flat_one_hardly_changes(y: list[float]
         ([0, 20, 5], "rises, then falls: from 0 over 20 at 1.00 to 5"),
         ([20, 0, 15], "falls, then rises: from 20 over 0 at 1.00 to 15"),
         ([0, 20, 0, 20], "goes up and down between 0 and 20"),
-        ([1.0, 1.0001, 1.0], "is flat: it changes by 1.00e-04"),
+        ([1.0, 1.0001, 1.0], "is flat: it changes by 0.0001000"),
     ],
 )
 def test_shapes_have_their_words(y: list[float], words: str) -> None:

@@ -76,3 +76,11 @@ def test_zero_has_no_sign_and_names_stay_on_one_line() -> None:
     assert fixed(-0.0004, 2) == "0.00"
     assert tidy(" a\nb\t\x00c ") == "a b c"
     assert len(short("x" * 1000)) <= 140
+
+
+def test_a_small_number_in_a_sentence_has_no_power_of_ten() -> None:
+    """A report had 2.69e-05 (-2.97e-05 to 9.38e-05)."""
+    small = Estimate(2.69e-05, 3e-05, -2.97e-05, 9.38e-05, 0.2, 1e-6, "rows", "uncertain")
+    assert with_interval(small, 0.95) == "0.000027 (95 % interval -0.000030 to 0.000094)"
+    assert number(2.69e-05) == "0.0000269"
+    assert number(1.5e10) == "15,000,000,000"

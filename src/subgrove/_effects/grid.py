@@ -103,8 +103,9 @@ def read_grid(grid: Any, info: ColumnInfo, x: Floats) -> GridSpec:
 
 
 def axis_of(info: ColumnInfo, x: Floats, weights: Floats | None, grid: GridSpec, grid_resolution: int) -> GridAxis:
-    """Choose grid points: all levels, all of at most `grid_resolution` integers, or points from the smallest to the
-    largest value, in integers the nearest ones.
+    """Choose grid points: all levels or few integers, or points from the smallest to the largest value.
+
+    For integers, all values if there are at most `grid_resolution`, otherwise the integers nearest to the points.
     """
     if not isinstance(grid, str):
         return GridAxis(info, grid)

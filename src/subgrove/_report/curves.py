@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import replace
 
 from subgrove._core.kinds import Floats
 from subgrove._core.text import common_decimals, number
@@ -81,7 +82,9 @@ def _curves(inputs: ReportInputs, feature: str, partition: Partition | None) -> 
         shown, pooled = _shown_levels(series)
         more.update({"grid": [series.info.levels[at] for at in shown]} if pooled else {})
     effects = [effect(model, X, feature, kind="pdp", **more), effect(model, X, feature, kind="ale", **more)]
-    lines = [line for one in effects for line in _lines(inputs, one, all_rows=True)]
+    lines = [
+        replace(line, mean=_row_mean(line, series)) for one in effects for line in _lines(inputs, one, all_rows=True)
+    ]
     if partition is not None and len(partition) > 1:
         effects.append(effect(model, X, feature, kind="pdp", subgroups=partition, **more))
         lines += _lines(inputs, effects[-1], all_rows=False)
@@ -146,6 +149,19 @@ def _line(kind: str, curve: Curve, group: EffectGroup, at: int, output: str | No
         tuple((inside_box.astype(int) + inside_whiskers.astype(int)).tolist()),
         round(group.n),
     )
+
+
+def _row_mean(line: ReportCurve, series: TypedColumn) -> float | None:
+    """Return the mean of a curve over the rows; None without points or values."""
+    if isinstance(next(iter(line.x), None), str):
+        height = dict(zip(line.x, line.y, strict=True))
+        names = [series.info.levels[code] for code in level_codes(series).tolist() if code >= 0]
+        known = [height[name] for name in names if name in height]
+    else:
+        values = np.asarray(series.values, dtype=np.float64)
+        values = values[~np.isnan(values)]
+        known = np.interp(values, np.array(line.x, dtype=np.float64), line.y).tolist() if line.x else []
+    return float(np.mean(known)) if known else None
 
 
 def _rounded(values: Floats) -> list[float]:

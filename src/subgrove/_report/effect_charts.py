@@ -81,17 +81,22 @@ def _of_subgroups(feature: FeatureSummary, output: str | None) -> list[DrawnLine
 
 
 def _of_all_rows(feature: FeatureSummary, output: str | None) -> list[DrawnLine]:
-    """Return the PDP and the ALE curve of an output; ALE has mean 0, and is shifted to the mean of the PDP."""
+    """Return the PDP and the ALE curve of an output; ALE is shifted to the mean of the PDP over the rows."""
     own = [one for one in feature.lines if one.subgroup is None and one.output == output and one.y]
     curves = {one.kind: _thinned(one) for one in own}
     drawn = [DrawnLine("PDP", "pdp", "pdp", curves["pdp"])] if "pdp" in curves else []
     if "ale" in curves:
         ale = curves["ale"]
-        shift = fmean(curves["pdp"].y) - fmean(ale.y) if drawn else 0.0
+        shift = _mean(curves["pdp"]) - _mean(ale) if drawn else 0.0
         low, high = (tuple(None if value is None else value + shift for value in side) for side in (ale.low, ale.high))
         moved = replace(ale, y=tuple(value + shift for value in ale.y), low=low, high=high)
         drawn.append(DrawnLine("ALE", "ale", "ale", moved, shift))
     return drawn
+
+
+def _mean(curve: ReportCurve) -> float:
+    """Return the mean over the rows; over the points in a report of an earlier version, which has no other."""
+    return fmean(curve.y) if curve.mean is None else curve.mean
 
 
 def _thinned(curve: ReportCurve) -> ReportCurve:

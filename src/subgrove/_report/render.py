@@ -43,7 +43,7 @@ NEARLY_ZERO = f"\u2248{svg.SPACE}0"
 _FEW, _MANY = 12, 25  # rows of the dependence table: all are shown, and at most shown
 _LITTLE = 0.01
 _DIGITS = 5  # of the largest number of a column
-_SMALL, _LARGE = 1e-4, 1e9  # where the largest is beyond these, each number of a column has its own decimals
+_SMALL, _LARGE = 1e-6, 1e12  # where the largest is beyond these, each number of a column has its own decimals
 
 
 @dataclass(frozen=True)

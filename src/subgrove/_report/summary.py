@@ -188,7 +188,8 @@ class ReportCurve(Part, frozen=True):
 
     `subgroup` is None for a curve over all rows. `x` has numbers or names of levels; dates are numbers too (see
     `FeatureSummary.x_labels`). `support` is, point by point, 2 within the quartiles of the subgroup's rows (or at a
-    level that occurs in it), 1 within the whiskers, 0 beyond.
+    level that occurs in it), 1 within the whiskers, 0 beyond. `mean` is the mean of a curve over all rows, which have
+    to be equal where two kinds of curves are drawn together.
     """
 
     kind: str
@@ -200,6 +201,7 @@ class ReportCurve(Part, frozen=True):
     high: tuple[Number | None, ...]
     support: tuple[int, ...]
     n: Count
+    mean: Number | None = None
 
     def __post_init__(self) -> None:
         if len({len(values) for values in (self.x, self.y, self.low, self.high, self.support)}) > 1:

@@ -141,7 +141,7 @@
   const number = (v) => {
     if (v === 0 || !Number.isFinite(v)) return v === 0 ? "0" : "\u2013";
     const digits = Math.max(0, 2 - Math.floor(Math.log10(Math.abs(v)) + 1e-9));
-    const text = digits > 6 || Math.abs(v) >= 1e9 ? v.toExponential(2) : v.toLocaleString("en", {
+    const text = digits > 8 || Math.abs(v) >= 1e12 ? v.toExponential(2) : v.toLocaleString("en", {
       minimumFractionDigits: digits,
       maximumFractionDigits: digits,
     });
