@@ -46,6 +46,16 @@ def count_of(n: float, one: str, several: str = "") -> str:
     return f"{n:,.0f} {one if n == 1 else several or one + 's'}"
 
 
+def letter(place: int) -> str:
+    """Return the short name of a subgroup, counted from 0: A to Z, then AA and so on."""
+    name = ""
+    place += 1
+    while place:
+        place, digit = divmod(place - 1, 26)
+        name = chr(ord("A") + digit) + name
+    return name
+
+
 def percent(share: float) -> str:
     """Return a share in percent; what is above 0 is never written as 0, what is below 1 never as 100."""
     if not math.isfinite(share):

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from msgspec.structs import replace
 
 from subgrove._core.kinds import Floats
-from subgrove._core.text import common_decimals, number
+from subgrove._core.text import common_decimals, letter, number
 from subgrove._data.columns import ColumnInfo
 from subgrove._data.table import TypedColumn
 from subgrove._effects import Effect, effect
@@ -24,7 +24,7 @@ from subgrove._effects.grid import has_levels, point_text
 from subgrove._effects.subgroup_rows import EffectGroup
 from subgrove._report.inputs import ReportInputs
 from subgrove._report.summary import Distribution, ReportCurve
-from subgrove._report.wording import short, tidy
+from subgrove._report.wording import tidy
 from subgrove._subgroups import Partition
 from subgrove.exceptions import ModelError, SubgroveError
 
@@ -318,7 +318,6 @@ def numeric_sentences(
     name: str,
     lines: Sequence[ReportCurve],
     bounds: Sequence[tuple[float, float] | None],
-    rules: Sequence[str],
     spread: float,
     ends: tuple[str, str] | None,
 ) -> list[str]:
@@ -342,7 +341,8 @@ def numeric_sentences(
         own = bounds[1 + line.subgroup]
         inside = None if own is None else curve_shape(line, *own, spread)
         if inside is not None:
-            sentences.append(f"Where {short(rules[line.subgroup])}, it {_words(inside, ends)}.")
+            subject = "it" if line.output is None else f"the {_output(line)}"
+            sentences.append(f"In subgroup {letter(line.subgroup)}, {subject} {_words(inside, ends)}.")
     return [tidy(sentence) for sentence in sentences]
 
 
@@ -375,7 +375,7 @@ def _against_ale(
     ]
 
 
-def level_sentences(name: str, lines: Sequence[ReportCurve], rules: Sequence[str], spread: float) -> list[str]:
+def level_sentences(name: str, lines: Sequence[ReportCurve], spread: float) -> list[str]:
     """Return the sentences on one output of a feature with levels: the highest and the lowest mean."""
     sentences = []
     for line in [line for line in lines if line.kind == "pdp"][: 1 + _MOST_SUBGROUPS]:
@@ -384,7 +384,7 @@ def level_sentences(name: str, lines: Sequence[ReportCurve], rules: Sequence[str
         if len(seen) < 2:
             continue
         least, most = min(seen), max(seen)
-        start = "In all rows" if line.subgroup is None else f"Where {short(rules[line.subgroup])}"
+        start = "In all rows" if line.subgroup is None else f"In subgroup {letter(line.subgroup)}"
         size = most[0] - least[0]
         if size <= FLAT * spread or size == 0:
             sentences.append(

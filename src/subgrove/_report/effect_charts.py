@@ -16,7 +16,7 @@ from typing import Any
 from markupsafe import Markup
 from msgspec.structs import replace
 
-from subgrove._core.text import count_of
+from subgrove._core.text import count_of, letter
 from subgrove._report import svg
 from subgrove._report.summary import FeatureSummary, ReportCurve
 
@@ -45,7 +45,7 @@ class ChartPanel:
     picture: Markup
     lines: tuple[DrawnLine, ...]
     key: str
-    points: dict[str, Any] | None
+    points: dict[str, Any]
 
 
 def panels(feature: FeatureSummary, output: str | None, key: str) -> list[ChartPanel]:
@@ -64,7 +64,8 @@ def _panel(
 ) -> ChartPanel:
     if feature.distribution.levels:
         x = svg.scale_of(values, _LEVEL_LEFT, _LEVEL_RIGHT)
-        return ChartPanel(title, kind, _level_picture(feature, lines, x, kind), tuple(lines), key, None)
+        points = {"feature": feature.feature, "lines": [_values(one) for one in lines]}
+        return ChartPanel(title, kind, _level_picture(feature, lines, x, kind, key), tuple(lines), key, points)
     x, y = _x_scale(feature, _LEFT, _RIGHT), svg.scale_of(values, _BOTTOM, _TOP)
     drawn = _curve_picture(feature, lines, x, y, kind, key)
     return ChartPanel(title, kind, drawn, tuple(lines), key, _points(feature, lines, x, y))
@@ -76,7 +77,7 @@ def _of_subgroups(feature: FeatureSummary, output: str | None) -> list[DrawnLine
     for one in feature.lines:
         if one.subgroup is not None and one.subgroup in feature.places and one.output == output and one.y:
             place = feature.places[one.subgroup]
-            drawn.append(DrawnLine(svg.letter(place), svg.subgroup_class(place), str(one.subgroup), _thinned(one)))
+            drawn.append(DrawnLine(letter(place), svg.subgroup_class(place), str(one.subgroup), _thinned(one)))
     return drawn
 
 
@@ -141,18 +142,14 @@ def _points(
         "y": [_round(y.low), _round(y.high), y.start, y.end],
         "feature": feature.feature,
         "labels": feature.x_labels,
-        "lines": [
-            {
-                "name": one.name,
-                "looks": one.looks,
-                "key": one.key,
-                "shift": _round(one.shift),
-                "x": [_round(value) for value in _x_values(one.line)],
-                "y": [_round(value) for value in one.line.y],
-            }
-            for one in lines
-        ],
+        "lines": [{**_values(one), "key": one.key, "shift": _round(one.shift)} for one in lines],
     }
+
+
+def _values(drawn: DrawnLine) -> dict[str, Any]:
+    """Return the points of a curve; an ALE curve as it is drawn."""
+    x = [value if isinstance(value, str) else _round(value) for value in drawn.line.x]
+    return {"name": drawn.name, "x": x, "y": [_round(value) for value in drawn.line.y]}
 
 
 def _round(value: float) -> float:
@@ -182,7 +179,7 @@ def _curve_picture(
     edges, n = feature.distribution.edges, count_of(sum(feature.distribution.counts), "row")
     rows = f"{n} from {svg.number(edges[0])} to {svg.number(edges[-1])}" if edges else f"{n} at 0 levels"
     label = f"{name} of {feature.feature}: {', '.join(one.name for one in lines)}; {rows}"
-    return svg.picture(_WIDTH, _HEIGHT, label, *inside, class_="curves", data_chart=key, tabindex=0)
+    return svg.picture(_WIDTH, _HEIGHT, label, *inside, class_="curves", data_chart=key, data_points=key, tabindex=0)
 
 
 def _curve_axes(feature: FeatureSummary, x: svg.LinearScale, y: svg.LinearScale) -> Markup:
@@ -264,7 +261,9 @@ def _shown_levels(feature: FeatureSummary) -> list[str]:
     return [spread.levels[at] for at in sorted(order)]
 
 
-def _level_picture(feature: FeatureSummary, lines: Sequence[DrawnLine], x: svg.LinearScale, name: str) -> Markup:
+def _level_picture(
+    feature: FeatureSummary, lines: Sequence[DrawnLine], x: svg.LinearScale, name: str, key: str
+) -> Markup:
     """Return a chart of the values of curves at levels."""
     levels = _shown_levels(feature)
     row = _DOT * max(len(lines), 1) + _SPARE
@@ -273,7 +272,7 @@ def _level_picture(feature: FeatureSummary, lines: Sequence[DrawnLine], x: svg.L
     for at, level in enumerate(levels):
         inside.append(_level_row(feature, lines, x, level, _LEVEL_TOP + row * at, row))
     label = f"{name} of {feature.feature} at {count_of(len(levels), 'level')}: {', '.join(one.name for one in lines)}"
-    return svg.picture(_WIDTH, bottom + _FOOT, label, *inside, class_="levels", tabindex=0)
+    return svg.picture(_WIDTH, bottom + _FOOT, label, *inside, class_="levels", data_points=key, tabindex=0)
 
 
 def _level_axes(x: svg.LinearScale, bottom: float) -> Markup:

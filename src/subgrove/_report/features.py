@@ -279,9 +279,9 @@ def _effect_sentences(
     for output in dict.fromkeys(line.output for line in curves.lines):
         own = [line for line in curves.lines if line.output == output]
         if numeric:
-            sentences += numeric_sentences(score.title, own, bounds, score.rules, results.spread, ends)
+            sentences += numeric_sentences(score.title, own, bounds, results.spread, ends)
         else:
-            sentences += level_sentences(score.title, own, score.rules, results.spread)
+            sentences += level_sentences(score.title, own, results.spread)
     return sentences
 
 

@@ -25,13 +25,13 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup, escape
 
 from subgrove._core import text
-from subgrove._core.text import common_decimals, count_of, fixed
+from subgrove._core.text import common_decimals, count_of, fixed, letter
 from subgrove._importance.evidence import IMPORTANT
 from subgrove._report import svg
 from subgrove._report.effect_charts import MOST_LEVELS, ChartPanel, panels, small_picture, small_scale
 from subgrove._report.summary import DependenceSummary, Distribution, Estimate, FeatureSummary, ReportCurve, Summary
 from subgrove._report.tree_chart import tree_picture
-from subgrove._report.wording import with_interval, with_range
+from subgrove._report.wording import short, tidy, with_interval, with_range
 from subgrove.plots._palette import LIGHT, N_COLORS
 
 if TYPE_CHECKING:
@@ -39,11 +39,24 @@ if TYPE_CHECKING:
 
 MOST_OPEN = 12
 """With more features than this, each is initially closed."""
+FEW_CAUTIONS = 3
+"""Cautions beside the findings; the others are folded."""
+ON_PAPER = 12
+"""Features in the printed summary; the others are in the appendix."""
 NEARLY_ZERO = f"\u2248{svg.SPACE}0"
 _FEW, _MANY = 12, 25  # rows of the dependence table: all are shown, and at most shown
 _LITTLE = 0.01
 _DIGITS = 5  # of the largest number of a column
 _SMALL, _LARGE = 1e-6, 1e12  # where the largest is beyond these, each number of a column has its own decimals
+
+
+@dataclass(frozen=True)
+class EffectView:
+    """The charts of one output of a feature, and the sentences on them."""
+
+    output: str | None
+    panels: list[ChartPanel]
+    sentences: list[str]
 
 
 @dataclass(frozen=True)
@@ -53,7 +66,12 @@ class FeatureView:
     feature: FeatureSummary
     id: str
     dependence: DependenceSummary | None
-    effects: tuple[tuple[str | None, list[ChartPanel]], ...]
+    effects: tuple[EffectView, ...]
+
+    @property
+    def checked(self) -> bool:
+        """Whether it is known if resampled rows are realistic."""
+        return self.feature.fidelity is not None and self.feature.fidelity.verdict != "unknown"
 
     @property
     def gap(self) -> float:
@@ -102,8 +120,22 @@ def page(summary: Summary) -> str:
 
 
 def _view(feature: FeatureSummary, place: str, dependence: DependenceSummary | None) -> FeatureView:
-    effects = [(output, panels(feature, output, f"{place}-{at}")) for at, output in enumerate(feature.outputs)]
-    return FeatureView(feature, place, dependence, tuple(effects))
+    effects = tuple(
+        EffectView(output, panels(feature, output, f"{place}-{at}"), _sentences_of(feature, output))
+        for at, output in enumerate(feature.outputs)
+    )
+    return FeatureView(feature, place, dependence, effects)
+
+
+def _sentences_of(feature: FeatureSummary, output: str | None) -> list[str]:
+    """Return the sentences on one output: those that name its class, and those that follow and name none."""
+    found: dict[str | None, list[str]] = {each: [] for each in feature.outputs}
+    longest_first = sorted((each for each in feature.outputs if each is not None), key=len, reverse=True)
+    current = next(iter(feature.outputs))
+    for sentence in feature.effect_sentences:
+        current = next((each for each in longest_first if tidy(f"class {each}") in sentence), current)
+        found[current].append(sentence)
+    return found[output]
 
 
 def _split_dependence(summary: Summary) -> tuple[list[DependenceSummary], list[DependenceSummary]]:
@@ -120,6 +152,7 @@ def _policy(style: str, script: str) -> str:
         "default-src": "'none'",
         "style-src": _hash(style),
         "script-src": _hash(script),
+        "img-src": "data:",  # a chart on its way to a PNG file
         "base-uri": "'none'",
         "form-action": "'none'",
     }
@@ -132,7 +165,7 @@ def _hash(part: str) -> str:
 
 def _points(views: list[FeatureView]) -> Markup:
     """Return the points of curves for the script, as JSON that cannot close its element."""
-    charts = [panel for view in views for _, own in view.effects for panel in own if panel.points]
+    charts = [panel for view in views for effect in view.effects for panel in effect.panels]
     points = json.dumps({one.key: one.points for one in charts}, separators=(",", ":"), allow_nan=False)
     return Markup(points.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
 
@@ -297,10 +330,16 @@ def _all_zero(texts: list[str]) -> bool:
 _IN_TEMPLATES: tuple[Callable[..., Any], ...] = (
     *(cell, estimate_text, exact, explained, name, svg.number, percent, svg.prose),
     *(cell_scale, decimals_of, decimals_of_estimates, estimate_cell, estimate_scale, half_interval, half_width),
-    *(number_cell, rough, with_noise, count_of, svg.letter, svg.subgroup_class, small_picture, tree_picture),
+    *(number_cell, rough, with_noise, count_of, letter, short, svg.subgroup_class, small_picture, tree_picture),
 )
 _PAGE_FILTERS = {one.__name__: one for one in _IN_TEMPLATES}
-_PAGE_FUNCTIONS = {**_PAGE_FILTERS, "important": IMPORTANT, "most_levels": MOST_LEVELS}
+_PAGE_FUNCTIONS = {
+    **_PAGE_FILTERS,
+    "important": IMPORTANT,
+    "most_levels": MOST_LEVELS,
+    "few_cautions": FEW_CAUTIONS,
+    "on_paper": ON_PAPER,
+}
 
 
 # Markdown
@@ -342,6 +381,7 @@ def _distribution(spread: Distribution) -> str:
 
 _TEXT_FILTERS: dict[str, Callable[..., str]] = {
     "count_of": count_of,
+    "letter": letter,
     "percent": text.percent,
     "md": escaped,
     "known": lambda value: "" if value is None else text.number(value),

@@ -38,16 +38,6 @@ def subgroup_class(place: int) -> str:
     return f"s{place % N_COLORS + 1} d{place // N_COLORS % _N_LINE_STYLES + 1}"
 
 
-def letter(place: int) -> str:
-    """Return the letter of a subgroup, counted from 0: A to Z, then AA and so on."""
-    name = ""
-    place += 1
-    while place:
-        place, digit = divmod(place - 1, 26)
-        name = chr(ord("A") + digit) + name
-    return name
-
-
 def prose(sentence: str) -> str:
     """Return a sentence with minus signs and raised powers, and without line breaks before % and around \u00b1."""
     typed = re.sub(r"(?<=\d)e([+-]\d\d+)(?!\w)", _power, re.sub(r"(?<![\w.])-(?=\d)", "\u2212", sentence))

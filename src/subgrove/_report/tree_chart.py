@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from subgrove._core.text import count_of, p_value_text
+from subgrove._core.text import count_of, letter, p_value_text
 from subgrove._report import svg
 from subgrove._report.summary import FeatureSummary, TreeNode
 from subgrove.plots._tree_layout import node_rows, place_columns
@@ -98,7 +98,7 @@ def _node(node: TreeNode, place: _Place, colors: dict[int, int], badges: float) 
     parts.append(svg.tag("title", node.rule or "all rows"))
     if node.subgroup is not None:
         color = colors.get(node.subgroup, 0)
-        name = svg.text(badges, place.y + 4, svg.letter(color), text_anchor="middle", class_="badge-text")
+        name = svg.text(badges, place.y + 4, letter(color), text_anchor="middle", class_="badge-text")
         leader = svg.line(place.x + place.text_width + 6, place.y, badges - 14, place.y, class_="leader")
         parts += [leader, svg.group(svg.circle(badges, place.y, 10, class_="badge"), name)]
         return svg.group(*parts, class_=f"leaf {svg.subgroup_class(color)}", data_subgroup=node.subgroup)
