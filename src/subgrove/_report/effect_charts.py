@@ -179,7 +179,7 @@ def _curve_picture(
     edges, n = feature.distribution.edges, count_of(sum(feature.distribution.counts), "row")
     rows = f"{n} from {svg.number(edges[0])} to {svg.number(edges[-1])}" if edges else f"{n} at 0 levels"
     label = f"{name} of {feature.feature}: {', '.join(one.name for one in lines)}; {rows}"
-    return svg.picture(_WIDTH, _HEIGHT, label, *inside, class_="curves", data_chart=key, data_points=key, tabindex=0)
+    return svg.picture(_WIDTH, _HEIGHT, label, *inside, class_="curves", data_chart=key, tabindex=0)
 
 
 def _curve_axes(feature: FeatureSummary, x: svg.LinearScale, y: svg.LinearScale) -> Markup:

@@ -18,7 +18,8 @@ from subgrove._importance.evidence import Finding, overall_findings, subgroup_fi
 from subgrove._importance.explanation import resampling_sentences
 from subgrove._importance.tables import differences
 from subgrove._report import wording
-from subgrove._report.curves import FeatureCurves, curves_of, distribution, level_sentences, numeric_sentences
+from subgrove._report.curve_shapes import level_sentences, numeric_sentences
+from subgrove._report.curves import FeatureCurves, curves_of, distribution
 from subgrove._report.inputs import ReportInputs
 from subgrove._report.summary import (
     CandidateSummary,

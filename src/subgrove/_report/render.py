@@ -20,13 +20,13 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from markupsafe import Markup, escape
 
 from subgrove._core import text
 from subgrove._core.text import common_decimals, count_of, fixed, letter
-from subgrove._importance.evidence import IMPORTANT
+from subgrove._importance.evidence import IMPORTANT, Finding
 from subgrove._report import svg
 from subgrove._report.effect_charts import MOST_LEVELS, ChartPanel, panels, small_picture, small_scale
 from subgrove._report.summary import DependenceSummary, Distribution, Estimate, FeatureSummary, ReportCurve, Summary
@@ -46,6 +46,7 @@ ON_PAPER = 12
 NEARLY_ZERO = f"\u2248{svg.SPACE}0"
 _FEW, _MANY = 12, 25  # rows of the dependence table: all are shown, and at most shown
 _LITTLE = 0.01
+_FINDINGS = {"none": "not used", "unknown": "no interval", "negative": "better without it"}
 _DIGITS = 5  # of the largest number of a column
 _SMALL, _LARGE = 1e-6, 1e12  # where the largest is beyond these, each number of a column has its own decimals
 
@@ -205,7 +206,7 @@ def _environment(*, autoescape: bool) -> Environment:
 
 def name(words: str) -> Markup:
     """Return a name that may be broken at underscores, dots, slashes and hyphens."""
-    return Markup(re.sub(r"([_./-]+)(?=\w)", r"\1<wbr>", str(escape(words))))
+    return Markup(re.sub(r"([_./-]+)(?=\w)", r"\1<wbr>", str(escape(words if words.strip() else "(no name)"))))
 
 
 def percent(share: float | None) -> str:
@@ -297,8 +298,9 @@ def estimate_cell(estimate: Estimate | None, most: int | None = None) -> tuple[s
         value, _, interval = estimate_text(estimate).partition(" (")
         return value, interval.removesuffix(")")
     noise = half_width(estimate)
+    digits = abs(estimate.estimate) / 10 if noise is None else noise  # three digits where the noise is unknown
     bounds = [one for one in (estimate.conf_low, estimate.conf_high) if one is not None]
-    texts = [fixed(one, _places(noise, most)) for one in (estimate.estimate, *bounds)]
+    texts = [fixed(one, _places(digits, most)) for one in (estimate.estimate, *bounds)]
     if _all_zero(texts):
         return ("0" if estimate.estimate == 0 and not noise else NEARLY_ZERO), ""
     value, *ends = map(svg.typeset, texts)
@@ -338,6 +340,7 @@ _PAGE_FUNCTIONS = {
     "important": IMPORTANT,
     "most_levels": MOST_LEVELS,
     "few_cautions": FEW_CAUTIONS,
+    "findings": {one: _FINDINGS.get(one, one) for one in get_args(Finding)},
     "on_paper": ON_PAPER,
 }
 

@@ -192,7 +192,10 @@ class LinearScale:
         """Return at most so many round numbers within the scale, with their labels."""
         step = _step((self.high - self.low) / max(most, 1))
         first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
-        return [(at * step, typeset(tick_label(at * step, step))) for at in range(first, last + 1)]
+        labels = [(at * step, typeset(tick_label(at * step, step))) for at in range(first, last + 1)]
+        return (
+            labels if max(abs(self.low), abs(self.high)) >= 1e4 else [(at, one.replace(",", "")) for at, one in labels]
+        )
 
 
 def scale_of(values: Iterable[float | None], start: float, end: float, *, spare: float = 0.04) -> LinearScale:

@@ -160,4 +160,11 @@ def _foot(feature: FeatureSummary, x: svg.LinearScale, left: float, height: floa
             (left + room * (at + 0.5), svg.shorten(level, room - 2, _SMALL)) for at, level in enumerate(spread.levels)
         ]
     name = svg.text(middle, y + 16, svg.shorten(feature.feature, _PANEL, _SMALL), text_anchor="middle", class_="name")
-    return [*(svg.text(at, y, words, text_anchor="middle", class_="tick") for at, words in labels), name]
+    return [*(_tick(at, y, words, left + _PANEL + 6) for at, words in labels), name]
+
+
+def _tick(at: float, y: float, words: str, right: float) -> Markup:
+    """Return a label below its place, or before the right edge of the picture if it would be cut there."""
+    if at + svg.width_of(words, _SMALL) / 2 > right:
+        return svg.text(right, y, words, text_anchor="end", class_="tick")
+    return svg.text(at, y, words, text_anchor="middle", class_="tick")

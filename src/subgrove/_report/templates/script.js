@@ -314,7 +314,7 @@
   }
   for (const chart of all("svg.curves, svg.levels, svg.tree")) {
     const name = chart.getAttribute("aria-label").split(":")[0];
-    const data = points[chart.dataset.points];
+    const data = points[chart.dataset.chart ?? chart.dataset.points];
     offer(chart, [
       ["SVG", () => save(`${name}.svg`, "image/svg+xml", drawing(chart))],
       ["PNG", () => picture(chart, `${name}.png`)],

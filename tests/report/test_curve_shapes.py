@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subgrove._report.curves import FLAT, curve_shape, level_sentences, numeric_sentences, shape_words
+from subgrove._report.curve_shapes import FLAT, curve_shape, level_sentences, numeric_sentences, shape_words
 from subgrove._report.summary import ReportCurve
 
 
