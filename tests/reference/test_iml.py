@@ -24,8 +24,9 @@ def ours_and_theirs(name: str, at: int, kind: Any) -> tuple[pd.DataFrame, dict[s
     model, data = MODELS[name]
     theirs = iml(name)["effects"][at]
     X = frame(data)
-    steps = {} if kind == "ale" else {"grid": "uniform"}
-    return effect(model, X, theirs["feature"], kind=kind, grid_resolution=theirs["grid_size"], **steps).curves, theirs
+    grid = None if kind == "ale" else "uniform"
+    found = effect(model, X, theirs["feature"], kind=kind, grid=grid, grid_resolution=theirs["grid_size"])
+    return found.curves, theirs
 
 
 @pytest.mark.parametrize("name", list(MODELS))

@@ -89,7 +89,7 @@ def test_a_number_of_few_digits_stays() -> None:
 def test_a_date_is_a_whole_day() -> None:
     rng = np.random.default_rng(4)
     days = pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 100 * 86_400, 300), unit="s")
-    X = pd.DataFrame({"when": days, "x": 5.0 * (days > "2024-02-10") + rng.normal(size=300)})
+    X = pd.DataFrame({"when": days, "x": 5.0 * (days > pd.Timestamp("2024-02-10")) + rng.normal(size=300)})
     rules = sg.find_subgroups(X, features=["x"], max_depth=1)["x"].rules
     assert re.fullmatch(r"when <= 2024-02-\d\d", rules[0]), rules
 
