@@ -35,7 +35,7 @@ def test_importance_begins_on_the_first_screen(opener: Opener, name: str) -> Non
     assert findings == pytest.approx(limits, abs=2), "limits stand beside the findings"
 
 
-@pytest.mark.parametrize("name", ["bike", "some", "classes", "odd", "hostile"])
+@pytest.mark.parametrize("name", ["bike", "some", "classes", "odd", "hostile", "compared"])
 def test_no_table_is_cut_on_a_phone(opener: Opener, name: str) -> None:
     opened = opener(name, width=390)
     opened.page.evaluate(OPEN_ALL)
@@ -123,7 +123,7 @@ def test_the_summary_is_printed_on_two_pages_before_the_appendix(opener: Opener,
 
 
 @pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize("name", ["bike", "some", "classes", "odd"])
+@pytest.mark.parametrize("name", ["bike", "some", "classes", "odd", "compared"])
 def test_axe_finds_nothing_serious(opener: Opener, name: str, dark: bool) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe checks accessibility")
     opened = opener(name, dark=dark)

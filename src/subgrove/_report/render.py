@@ -28,6 +28,7 @@ from subgrove._core import text
 from subgrove._core.text import common_decimals, count_of, fixed, letter
 from subgrove._importance.evidence import IMPORTANT, Finding
 from subgrove._report import svg
+from subgrove._report.comparison import Comparison
 from subgrove._report.effect_charts import MOST_LEVELS, ChartPanel, panels, small_picture, small_scale
 from subgrove._report.summary import DependenceSummary, Distribution, Estimate, FeatureSummary, ReportCurve, Summary
 from subgrove._report.tree_chart import tree_picture
@@ -95,7 +96,7 @@ class FeatureView:
         return {one.subgroup: one.rule for one in self.feature.subgroups}
 
 
-def page(summary: Summary) -> str:
+def page(summary: Summary, comparison: Comparison | None = None) -> str:
     """Return the whole page as HTML."""
     known = {one.feature: one for one in summary.dependence}
     views = [_view(one, f"feature-{at}", known.get(one.feature)) for at, one in enumerate(summary.features, 1)]
@@ -105,6 +106,7 @@ def page(summary: Summary) -> str:
     template = _environment(autoescape=True).get_template("page.html")
     return template.render(
         summary=summary,
+        comparison=comparison,
         views=views,
         places={view.feature.feature: view.id for view in views},
         dependence=shown,
@@ -351,9 +353,9 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$&])")
 _START = re.compile(r"^(\d+(?=[.)](?:\s|$))|(?=[-+=]))")  # the start of a list, or the underline of a heading
 
 
-def markdown(summary: Summary) -> str:
+def markdown(summary: Summary, comparison: Comparison | None = None) -> str:
     """Return the whole report as Markdown; text from the data is escaped."""
-    return re.sub(r"\n{3,}", "\n\n", text_of("report.md.jinja", summary=summary)).strip() + "\n"
+    return re.sub(r"\n{3,}", "\n\n", text_of("report.md.jinja", summary=summary, comparison=comparison)).strip() + "\n"
 
 
 def text_of(template: str, **values: Any) -> str:
