@@ -58,6 +58,7 @@ def test_differences_are_paired_and_those_of_compare() -> None:
     table = results[0].compare(results[1]).set_index("feature")
     for feature, one in zip(both().summary.features, comparison.differences[0], strict=True):
         line = table.loc[feature.feature]
+        assert one.conf_low is not None
         np.testing.assert_allclose([one.estimate, one.conf_low], line[["estimate", "conf_low"]].astype(float))
 
 
