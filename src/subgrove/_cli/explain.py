@@ -21,6 +21,7 @@ from subgrove._cli.reading import (
     selected_columns,
 )
 from subgrove._cli.terminal import STDOUT, Output, check_output, number, write_result
+from subgrove._core.text import percent
 from subgrove.exceptions import ParameterError
 
 FIDELITY_NOTES = {
@@ -93,7 +94,7 @@ def demo(options: DemoOptions, output: Output) -> None:
     output.note(f"{learned.description} {len(learned.X)} days for training, {len(held_out.X)} held-out days.")
     training, test = (LearningTask(data.X, data.y, "regression", ()) for data in (learned, held_out))
     model = train(training, forest=False, random_state=options.random_state)
-    origin = f"Trained by subgrove demo on {TRAIN_SHARE:.0%} of the days. {learned.source}"
+    origin = f"Trained by subgrove demo on {percent(TRAIN_SHARE)} of the days. {learned.source}"
     fitted = FittedModel(model, training, test, model.describe(), origin)
     labels = {"title": "Bike rentals per day", "target": "cnt"}
     _write_report(options, fitted, output, labels, loss="absolute_error")
@@ -138,7 +139,7 @@ def _train_default(options: ExplainOptions, table: FileTable, task: LearningTask
     output.say(f"\nHeld-out performance (5-fold cross-validation, {len(task.y):,} rows): {performance}")
     if scores[0].value <= 2 * scores[0].std_error:
         output.say("The model is not better than a constant prediction; its explanation says little about the target.")
-    name, share = options.data.name, f"{TRAIN_SHARE:.0%} of the rows, selected at random"
+    name, share = options.data.name, f"{percent(TRAIN_SHARE)} of the rows, selected at random"
     training = f"all rows of {name}" if options.test else share
     test = f"the {len(held_out.y):,} rows of {options.test.name}" if options.test else f"the other {len(held_out.y):,}"
     sentences = (
@@ -238,7 +239,7 @@ def _print_importance(summary: Any, output: Output) -> None:
     ]
     loss = summary.loss.replace("_", " ")
     title = f"Importance: increase of the {loss} when a feature is resampled (baseline {number(summary.baseline)})"
-    header = ("feature", "conditional", f"{summary.level:.0%} interval", "marginal", "note")
+    header = ("feature", "conditional", f"{percent(summary.level)} interval", "marginal", "note")
     output.table(title, header, rows, right=(1, 2, 3))
     if summary.model.verdict != "good":
         output.say(f"\nThe model is {summary.model.verdict}: {' '.join(summary.model.sentences)}")
