@@ -38,8 +38,8 @@ from subgrove.plots._palette import LIGHT, N_COLORS
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-MOST_OPEN = 12
-"""With more features than this, each is initially closed."""
+OPEN = 3
+"""Number of features that are initially open, the most important ones."""
 FEW_CAUTIONS = 3
 """Cautions beside the findings; the others are folded."""
 ON_PAPER = 12
@@ -114,7 +114,6 @@ def page(summary: Summary, comparison: Comparison | None = None) -> str:
         scale=estimate_scale(estimates),
         most=decimals_of_estimates(estimates),
         small=small_scale(summary.features),
-        open=len(summary.features) <= MOST_OPEN,
         style=Markup(style),
         script=Markup(script),
         policy=_policy(style, script),
@@ -344,6 +343,7 @@ _PAGE_FUNCTIONS = {
     "few_cautions": FEW_CAUTIONS,
     "findings": {one: _FINDINGS.get(one, one) for one in get_args(Finding)},
     "on_paper": ON_PAPER,
+    "n_open": OPEN,
 }
 
 
