@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Dialog, Page, sync_playwright
 
+from subgrove._report.comparison import Comparison
 from subgrove._report.render import page
 from subgrove._report.summary import Summary
 from tests.report import hand_made
@@ -74,7 +75,12 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, Sum
         path = folder / f"{name}.html"
         path.write_text(page(summary), encoding="utf-8")
         made[name] = (path, summary)
-    return made
+    bike = summaries["bike"]
+    differences = tuple(one.conditional for one in bike.features)
+    comparison = Comparison(("forest", "a linear model"), (bike,), (differences,), ("They differ.",))
+    path = folder / "compared.html"
+    path.write_text(page(bike, comparison), encoding="utf-8")
+    return {**made, "compared": (path, bike)}
 
 
 @dataclass

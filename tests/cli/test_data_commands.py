@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import subgrove as sg
+from subgrove._core.text import percent
 
 from .commands import error_message, invoke
 from .conftest import rows
@@ -42,7 +43,7 @@ def test_dependence_prints_and_writes_results_of_the_library(houses: Path, folde
     expected = sg.dependence(table("price"), features=["a"], random_state=1)
     saved = json.loads((folder / "out.json").read_text(encoding="utf-8"))
     assert saved["table"][0]["explained"] == expected.table["explained"].iloc[0]
-    assert f"{expected.table['explained'].iloc[0]:.0%}" in result.stdout
+    assert percent(expected.table["explained"].iloc[0]) in result.stdout
     assert expected.advice[0] in result.stdout
 
 

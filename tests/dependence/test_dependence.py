@@ -167,5 +167,5 @@ def test_a_result_is_frozen_can_be_pickled_and_states_its_seed() -> None:
 
 
 def test_the_text_of_a_result_has_its_advice() -> None:
-    assert repr(FOUND).splitlines()[0] == "<Dependence of 4 features: 3 with R2 of at least 20%>"
+    assert repr(FOUND).splitlines()[0] == "<Dependence of 4 features: 3 with R2 of at least 20 %>"
     assert len(repr(FOUND).splitlines()) == 4

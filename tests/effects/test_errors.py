@@ -32,6 +32,7 @@ GROUPS = find_subgroups(X, features=["temp"])
         ({"feature": ("temp", "hum"), "kind": "ice"}, "Only kind='pdp' supports two features"),
         ({"grid": []}, "grid is empty"),
         ({"grid": "steps"}, "'quantiles'"),
+        ({"grid": "uniform", "kind": "ale"}, "Leave grid out"),
         ({"feature": ("temp", "hum"), "grid": [1, 2]}, "mapping"),
         ({"grid": {"hum": [1]}}, "'hum', which is not the feature"),
         ({"grid_resolution": 1}, "grid_resolution must be a whole number >= 2"),

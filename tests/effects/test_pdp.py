@@ -25,10 +25,36 @@ def by_hand(X: pd.DataFrame, **values: Any) -> float:
 @pytest.mark.parametrize("feature", ["temp", "hum"])
 def test_numeric_curve_is_the_mean_prediction_at_equal_steps(feature: str) -> None:
     X = rows()
-    curves = effect(model, X, feature, grid_resolution=7, subgroups=None).curves
+    curves = effect(model, X, feature, grid="uniform", grid_resolution=7, subgroups=None).curves
     np.testing.assert_allclose(curves["x"], np.linspace(X[feature].min(), X[feature].max(), 7), rtol=1e-14)
     expected = [by_hand(X, **{feature: x}) for x in curves["x"]]
     np.testing.assert_allclose(curves["estimate"], expected, rtol=1e-12)
+
+
+def test_half_of_the_points_of_a_skewed_feature_are_among_most_of_its_rows() -> None:
+    """Equal steps over the range had 1 of 20 points among 90 % of the rows."""
+    rng = np.random.default_rng(1)
+    X = pd.DataFrame({"income": rng.lognormal(0, 2, 500), "z": rng.normal(size=500)})
+    found = effect(lambda X: np.log(X["income"]) + X["z"], X, "income").curves["x"].to_numpy()
+    assert len(found) == 20
+    assert (found[0], found[-1]) == (X["income"].min(), X["income"].max())
+    assert (found <= X["income"].quantile(0.9)).sum() >= 9
+    assert (found >= X["income"].quantile(0.99)).sum() >= 7, "the tail is drawn too"
+
+
+def test_the_points_of_a_uniform_feature_are_about_equal_steps() -> None:
+    X = pd.DataFrame({"x": np.linspace(2, 5, 101), "z": 0.0})
+    found = effect(lambda X: X["x"], X, "x", grid_resolution=7).curves["x"]
+    np.testing.assert_allclose(found, np.linspace(2, 5, 7), rtol=1e-12)
+
+
+def test_points_depend_on_rows_and_not_on_how_they_are_written() -> None:
+    rng = np.random.default_rng(2)
+    X = pd.DataFrame({"x": rng.exponential(size=60), "z": rng.normal(size=60)})
+    times = rng.integers(1, 4, 60)
+    weighted = effect(lambda X: X["x"] * X["z"], X, "x", sample_weight=times.astype(float)).curves
+    repeated = effect(lambda X: X["x"] * X["z"], X.loc[X.index.repeat(times)], "x").curves
+    np.testing.assert_allclose(weighted["x"], repeated["x"], rtol=1e-12)
 
 
 def test_dummy_column_has_points_at_0_and_1() -> None:
@@ -84,8 +110,9 @@ def test_grid_of_dates_is_accepted() -> None:
 
 def test_durations_have_points() -> None:
     X = pd.DataFrame({"wait": pd.to_timedelta([1, 2, 5], unit="h"), "z": [1.0, 2.0, 3.0]})
+    hours = pd.to_timedelta([1, 3, 5], unit="h")
     curves = effect(
-        lambda X: X["wait"].dt.total_seconds() / 3600 + X["z"], X, "wait", grid_resolution=3, subgroups=None
+        lambda X: X["wait"].dt.total_seconds() / 3600 + X["z"], X, "wait", grid=hours, subgroups=None
     ).curves
     assert curves["x"].tolist() == [pd.Timedelta(hours=hours) for hours in (1, 3, 5)]
     assert curves["estimate"].tolist() == pytest.approx([3.0, 5.0, 7.0])

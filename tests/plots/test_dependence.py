@@ -61,7 +61,7 @@ def test_cells_have_the_shares_as_colours() -> None:
 def test_a_line_parts_those_that_reach_the_threshold() -> None:
     lines = [line for line in dependence(SMALL).lines if line.get_linestyle() == "-"]
     assert [line.get_ydata()[0] for line in lines] == [0.5]  # type: ignore[index]  # an array, though typed as any sequence
-    assert "line: 20% explained" in words(dependence(SMALL))
+    assert "line: 20 % explained" in words(dependence(SMALL))
 
 
 @pytest.mark.parametrize("threshold", [0.0, 0.9])

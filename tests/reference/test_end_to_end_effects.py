@@ -25,7 +25,7 @@ def groups(depth: int) -> Subgroups:
 
 @cache
 def ours(feature: str, depth: int) -> Effect:
-    return effect(bike_model, bike_rows("test"), feature, subgroups=groups(depth), grid_resolution=30)
+    return effect(bike_model, bike_rows("test"), feature, subgroups=groups(depth), grid="uniform", grid_resolution=30)
 
 
 def reference(name: str, feature: str, depth: int) -> pd.DataFrame:

@@ -24,9 +24,11 @@ def ours_and_theirs(name: str, at: int, kind: Any) -> tuple[pd.DataFrame, dict[s
     model, data = MODELS[name]
     theirs = iml(name)["effects"][at]
     X = frame(data)
-    return effect(
-        model, X, theirs["feature"], kind=kind, grid_resolution=theirs["grid_size"], subgroups=None
-    ).curves, theirs
+    grid = None if kind == "ale" else "uniform"
+    found = effect(
+        model, X, theirs["feature"], kind=kind, grid=grid, grid_resolution=theirs["grid_size"], subgroups=None
+    )
+    return found.curves, theirs
 
 
 @pytest.mark.parametrize("name", list(MODELS))
@@ -64,7 +66,7 @@ def test_accumulated_local_effects_are_those_of_iml(name: str, at: int) -> None:
 def test_ice_curves_are_those_of_iml() -> None:
     model, data = MODELS["bike"]
     theirs = pd.DataFrame(iml("bike")["ice_temp_grid5_first3"])
-    ours = effect(model, frame(data), "temp", kind="ice", grid_resolution=5, subgroups=None).ice
+    ours = effect(model, frame(data), "temp", kind="ice", grid="uniform", grid_resolution=5, subgroups=None).ice
     ours = ours[ours["row"] < 3]
     assert (ours["row"] + 1).tolist() == theirs[".id"].tolist()
     np.testing.assert_allclose(ours["x"], theirs["temp"], rtol=1e-14)

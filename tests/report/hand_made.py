@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from msgspec.structs import replace
 
 from subgrove._importance.evidence import finding_of
-from subgrove._report.model_summary import ClassSummary, ConfusionSummary, ModelSummary, Score
+from subgrove._report.model_summary import ClassSummary, ConfusionSummary, ImportantSize, ModelSummary, Score
 from subgrove._report.summary import (
     CandidateSummary,
     ColumnSummary,
@@ -20,7 +20,6 @@ from subgrove._report.summary import (
     FidelitySummary,
     GapStepSummary,
     GroupSummary,
-    ImportantSize,
     MethodSummary,
     PredictorShare,
     ReportCurve,

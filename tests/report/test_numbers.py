@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from subgrove._core.text import common_decimals, count_of, fixed, listed, number, percent
 from subgrove._report.summary import Estimate
+from subgrove._report.svg import LinearScale
 from subgrove._report.wording import short, tidy, with_interval
 
 numbers = st.floats(-1e12, 1e12).filter(lambda value: value == 0 or abs(value) > 1e-200)
@@ -76,3 +77,28 @@ def test_zero_has_no_sign_and_names_stay_on_one_line() -> None:
     assert fixed(-0.0004, 2) == "0.00"
     assert tidy(" a\nb\t\x00c ") == "a b c"
     assert len(short("x" * 1000)) <= 140
+
+
+def test_a_small_number_in_a_sentence_has_no_power_of_ten() -> None:
+    """A report had 2.69e-05 (-2.97e-05 to 9.38e-05)."""
+    small = Estimate(2.69e-05, 3e-05, -2.97e-05, 9.38e-05, 0.2, 1e-6, "rows", "uncertain")
+    assert with_interval(small, 0.95) == "0.000027 (95 % interval -0.000030 to 0.000094)"
+    assert number(2.69e-05) == "0.0000269"
+    assert number(1.5e10) == "15,000,000,000"
+
+
+def test_a_rule_with_many_levels_is_shortened_to_a_few_and_their_number() -> None:
+    """A headline had a rule with 30 countries, cut off in the middle."""
+    rule = f"country in {{{', '.join(f'Country {at}' for at in range(30))}}} and year <= 1990"
+    found = short(rule)
+    assert len(found) <= 140
+    assert re.fullmatch(r"country in \{Country 0, .* and \d+ others\} and year <= 1990", found)
+    shown, others = found.count("Country"), int(re.findall(r"and (\d+) others", found)[0])
+    assert shown + others == 30
+    assert short("season in {WINTER, FALL}") == "season in {WINTER, FALL}"
+
+
+def test_ticks_below_ten_thousand_have_no_separator() -> None:
+    """The axis of a year had 1,960."""
+    assert [words for _, words in LinearScale(1952, 2007, 0, 100).ticks(4)] == ["1960", "1980", "2000"]
+    assert [words for _, words in LinearScale(0, 20_000, 0, 100).ticks(2)] == ["0", "10,000", "20,000"]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from subgrove._core.text import p_value_text
-from subgrove._report.render import cell, estimate_cell, estimate_text, explained, percent
+from subgrove._report.cells import cell, estimate_cell, estimate_text, explained, percent
 from subgrove._report.summary import Estimate
 from subgrove._report.svg import number, prose, scale_of
 from subgrove._report.wording import with_range

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from subgrove._report.svg import letter, subgroup_class, template_text
+from subgrove._core.text import letter
+from subgrove._report.svg import subgroup_class, template_text
 from subgrove.plots._palette import LIGHT, N_COLORS
 
 Floats = npt.NDArray[np.float64]

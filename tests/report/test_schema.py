@@ -32,7 +32,7 @@ def fits(value: Any, rule: dict[str, Any], whole: dict[str, Any]) -> bool:
     if not isinstance(value, KINDS[rule["type"]]):
         return False
     if rule["type"] == "object":
-        return set(value) == set(rule["required"]) == set(rule["properties"]) and all(
+        return set(rule["required"]) <= set(value) == set(rule["properties"]) and all(
             fits(one, rule["properties"][name], whole) for name, one in value.items()
         )
     if rule["type"] == "array" and "prefixItems" in rule:

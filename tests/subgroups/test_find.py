@@ -56,7 +56,9 @@ def test_cart_is_that_of_the_papers_code(name: str) -> None:
         BIKE.drop(columns=name), BIKE[name]
     )
     found = find_subgroups(BIKE, features=name, tree="cart", max_depth=3, min_samples_leaf=20)[name].tree
-    assert found.rules == expected.rules
+    splits = [[node.split and node.split.column for node in tree.nodes] for tree in (found, expected)]
+    assert splits[0] == splits[1]
+    np.testing.assert_array_equal(found.apply(BIKE), expected.apply(BIKE))  # split points may have fewer digits
     assert found.method == "cart"
 
 

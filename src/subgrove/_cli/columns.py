@@ -18,7 +18,7 @@ import numpy as np
 
 from subgrove._cli.numeric_text import NUMERIC_SHARE, NumericText, odd_cells
 from subgrove._cli.options import DataOptions
-from subgrove._core.text import count_of, first_of
+from subgrove._core.text import count_of, first_of, percent
 from subgrove._data.columns import format_number
 from subgrove.exceptions import InputError
 
@@ -331,7 +331,7 @@ def merge_levels(series: Any, frequent: tuple[str, ...]) -> Any:
 
 def _too_many_rare(series: Any) -> str:
     share = float((series == OTHER).mean())
-    return f"text with rare values: {share:.0%} of the rows would be {OTHER!r}" if share > _MAX_OTHER_SHARE else ""
+    return f"text with rare values: {percent(share)} of the rows would be {OTHER!r}" if share > _MAX_OTHER_SHARE else ""
 
 
 def _summary(series: Any, kind: str) -> str:

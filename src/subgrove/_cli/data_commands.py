@@ -9,6 +9,7 @@ import numpy as np
 from subgrove._cli.options import FeatureOptions, FidelityOptions, SubgroupOptions
 from subgrove._cli.reading import feature_names, print_columns, read_table_file
 from subgrove._cli.terminal import Output, check_output, number, write_json
+from subgrove._core.text import percent
 
 
 def subgroups(options: SubgroupOptions, output: Output) -> None:
@@ -50,7 +51,7 @@ def dependence(options: FeatureOptions, output: Output) -> None:
     )
     table = result.table.sort_values("explained", ascending=False, kind="stable")
     rows = [
-        (row["feature"], "" if row["explained"] is None else f"{row['explained']:.0%}", row["predictors"], row["note"])
+        (row["feature"], "" if row["explained"] is None else percent(row["explained"]), row["predictors"], row["note"])
         for row in records(table)
     ]
     title = "Share of each feature that is explained by the other features"

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from subgrove._cli.learning_task import LearningTask, TaskKind
 from subgrove._core.execution import parallel_map, progress_bar
+from subgrove._core.text import percent
 
 FOLDS = 5
 TRAIN_SHARE = 0.7
@@ -102,7 +103,7 @@ class DefaultModel:
             return f"random forest (scikit-learn, {self.model_.n_estimators} trees, one-hot encoded levels)"
         return (
             f"gradient boosting (scikit-learn's histogram trees with native categories: {_LEAVES} leaves, "
-            f"{self.model_.n_iter_} iterations, early stopping on {_VALIDATION_SHARE:.0%} of the training rows)"
+            f"{self.model_.n_iter_} iterations, early stopping on {percent(_VALIDATION_SHARE)} of the training rows)"
         )
 
 

@@ -21,6 +21,7 @@ from subgrove._cli.reading import (
     selected_columns,
 )
 from subgrove._cli.terminal import STDOUT, Output, check_output, number, write_result
+from subgrove._core.text import percent
 from subgrove._report.leakage import leakage_sentence
 from subgrove.exceptions import ParameterError
 
@@ -98,7 +99,7 @@ def demo(options: DemoOptions, output: Output) -> None:
     output.note(f"{learned.description} {len(learned.X)} days for training, {len(held_out.X)} held-out days.")
     training, test = (LearningTask(data.X, data.y, "regression", ()) for data in (learned, held_out))
     model = train(training, forest=False, random_state=options.random_state)
-    origin = f"Trained by subgrove demo on {TRAIN_SHARE:.0%} of the days. {learned.source}"
+    origin = f"Trained by subgrove demo on {percent(TRAIN_SHARE)} of the days. {learned.source}"
     fitted = FittedModel(model, training, test, model.describe(), origin)
     labels = {"title": "Bike rentals per day", "target": "cnt"}
     _write_report(options, fitted, output, labels, loss="absolute_error")
@@ -144,7 +145,7 @@ def _train_default(options: ExplainOptions, table: FileTable, task: LearningTask
     model = train(learned, forest=options.forest, random_state=seed)
     performance = ", ".join(map(str, scores))
     output.say(f"\nHeld-out performance (5-fold cross-validation, {len(task.y):,} rows): {performance}")
-    name, share = options.data.name, f"{TRAIN_SHARE:.0%} of the rows, selected at random"
+    name, share = options.data.name, f"{percent(TRAIN_SHARE)} of the rows, selected at random"
     training = f"all rows of {name}" if options.test else share
     test = f"the {len(held_out.y):,} rows of {options.test.name}" if options.test else f"the other {len(held_out.y):,}"
     sentences = (
@@ -246,7 +247,7 @@ def _print_importance(summary: Any, output: Output) -> None:
         ]
     loss = summary.loss.replace("_", " ")
     title = f"Importance: increase of the {loss} when a feature is resampled (baseline {number(summary.baseline)})"
-    header = ("feature", "conditional", f"{summary.level:.0%} interval", "marginal", "note")
+    header = ("feature", "conditional", f"{percent(summary.level)} interval", "marginal", "note")
     output.table(title, header, rows, right=(1, 2, 3))
     model = summary.model
     more = model.sentences if model.verdict != "good" or model.per_class else ()

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 
 TOGETHER = " + "
 """Separator of the names of features that are resampled together."""
-_SMALL, _LARGE = 1e-4, 1e9  # beyond these, numbers are written with a power of ten
+_SMALL, _LARGE = 1e-6, 1e12  # beyond these, numbers are written with a power of ten
+_FINE_STEP, _LARGE_TICK = 1e-4, 1e9  # beyond these, labels of ticks are, for which there is less room
 _MORE_DIGITS = 6  # that may be added so that a bound above 0 is not shown as 0
 
 
@@ -45,8 +46,20 @@ def count_of(n: float, one: str, several: str = "") -> str:
     return f"{n:,.0f} {one if n == 1 else several or one + 's'}"
 
 
+def letter(place: int) -> str:
+    """Return the short name of a subgroup, counted from 0: A to Z, then AA and so on."""
+    name = ""
+    place += 1
+    while place:
+        place, digit = divmod(place - 1, 26)
+        name = chr(ord("A") + digit) + name
+    return name
+
+
 def percent(share: float) -> str:
     """Return a share in percent; what is above 0 is never written as 0, what is below 1 never as 100."""
+    if not math.isfinite(share):
+        return "unknown"
     if 0 < share < 0.005:
         return "less than 1 %"
     if 0.995 < share < 1:
@@ -118,6 +131,6 @@ def tick_label(value: float, step: float) -> str:
     times = step / 10.0**-places  # the other way round, 10.0 to the power of 309 would be too large
     if abs(times - round(times)) > 1e-6:
         places += 1  # steps of 0.25
-    if abs(value) >= _LARGE or step < _SMALL:
+    if abs(value) >= _LARGE_TICK or step < _FINE_STEP:
         return f"{value:.{max(0, places + math.floor(math.log10(abs(value)) + 1e-9))}e}"
     return f"{value:,.{max(0, places)}f}"

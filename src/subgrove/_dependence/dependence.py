@@ -239,8 +239,8 @@ def dependence(
     2    wind       0.08  hum (0.04), season (0.02), temp (0.01)  marginal
     >>> for sentence in found.advice:
     ...     print(sentence)
-    work: 100% explained by weekday, holiday. Given these it hardly varies: expect a conditional importance near 0.
-    temp: 66% explained by season. Use the default sampler, 'auto', or 'subgroups'.
+    work: 100 % explained by weekday, holiday. Given these it hardly varies: expect a conditional importance near 0.
+    temp: 66 % explained by season. Use the default sampler, 'auto', or 'subgroups'.
     """
     start = read_seed(random_state)
     n_trees = whole_number("n_trees", n_trees, least=1)

@@ -12,7 +12,7 @@ import numpy as np
 
 from subgrove._core.html_views import ResultView
 from subgrove._core.kinds import Floats
-from subgrove._core.text import count_of, first_of, listing
+from subgrove._core.text import count_of, first_of, listing, percent
 from subgrove._data.to_containers import Backend, make_table
 
 FEW = 3  # columns that a tree of depth 2, the default, can split on
@@ -92,7 +92,7 @@ class FeatureDependence:
         return first_of(named, most=_NAMED)
 
     def __repr__(self) -> str:
-        return f"<FeatureDependence of {self.feature!r}: R2 {self.explained:.0%}, {self.n} rows>"
+        return f"<FeatureDependence of {self.feature!r}: R2 {percent(self.explained)}, {self.n} rows>"
 
     @cached_property
     def _means(self) -> Floats:
@@ -212,7 +212,7 @@ class Dependence(ResultView):
 
     def _sentence(self, each: FeatureDependence) -> str:
         by = f" by {each.named(parts=False)}" if each.predictors else ""
-        finding = f"{each.feature}: {each.explained:.0%} explained{by}."
+        finding = f"{each.feature}: {percent(each.explained)} explained{by}."
         if each.explained >= _DETERMINED:
             return f"{finding} Given these it hardly varies: expect a conditional importance near 0."
         if len(each.predictors) > FEW:
@@ -220,5 +220,5 @@ class Dependence(ResultView):
         return f"{finding} Use the default sampler, 'auto', or 'subgroups'."
 
     def __repr__(self) -> str:
-        dependent = f"{len(self.dependent)} with R2 of at least {self.threshold:.0%}"
+        dependent = f"{len(self.dependent)} with R2 of at least {percent(self.threshold)}"
         return listing(f"<Dependence of {count_of(len(self.found), 'feature')}: {dependent}>", self.advice)

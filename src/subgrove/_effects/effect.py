@@ -71,10 +71,11 @@ def effect(
         with another column: True for at most 2 further conditions in a rule, or their number. For one feature and the
         kinds "pdp" and "ice". The column `reason` of the tables contains the reason of the last split, `heterogeneity`
         the share that each split explains.
-    grid : "quantiles", list of values, or mapping, optional
-        Grid points. By default `grid_resolution` equal steps from the smallest to the largest value, and all levels of
-        a categorical feature. For integers, all values if there are at most `grid_resolution`, otherwise those nearest
-        to the steps. "quantiles" uses quantiles instead of equal steps. For "ale" these are borders of intervals
+    grid : {"quantiles", "uniform"}, list of values, or mapping, optional
+        Grid points. By default `grid_resolution` points from the smallest to the largest value, half of them where the
+        rows are and half over the range, and all levels of a categorical feature. For integers, all values if there are
+        at most `grid_resolution`, otherwise those nearest to the points. "quantiles" uses quantiles of the rows,
+        "uniform" equal steps over the range ("pdp" and "ice" only). For "ale" these are borders of intervals
         (`grid_resolution + 1` quantiles by default); for "mplot" the points that rows are assigned to (by default the
         means in `grid_resolution` intervals between quantiles; rows with levels that are not listed are excluded). For
         two features, a mapping from feature to values. Levels must occur in X.
@@ -134,10 +135,10 @@ def effect(
     >>> eff.curves[["rule", "x", "estimate", "n"]].round(1)
                                    rule     x  estimate    n
     0  season in {WINTER, SPRING, FALL}  -0.2    -146.4  167
-    1  season in {WINTER, SPRING, FALL}  14.3    1303.6  167
+    1  season in {WINTER, SPRING, FALL}  11.9    1065.4  167
     2  season in {WINTER, SPRING, FALL}  28.8    2753.6  167
     3                season in {SUMMER}  14.1    1280.7   52
-    4                season in {SUMMER}  23.3    2200.7   52
+    4                season in {SUMMER}  24.9    2361.2   52
     5                season in {SUMMER}  32.5    3120.7   52
     >>> eff.support[["rule", "n", "q1", "median", "q3"]]
                                    rule    n     q1  median     q3
@@ -156,7 +157,7 @@ def effect(
     2               season in {SUMMER} and hum <= 69.125  interaction   32
     3                season in {SUMMER} and hum > 69.125  interaction   20
     >>> print(eff.heterogeneity.sentence)
-    temp: heterogeneity of curves explained by dependence splits 0%, by 2 interaction splits on hum 99%; unexplained 1%.
+    temp: heterogeneity explained by dependence splits 0 %, by 2 interaction splits on hum 99 %; unexplained 1 %.
 
     By default, subgroups are found on X, if the feature depends on other columns:
 

@@ -18,9 +18,10 @@ from subgrove._data.columns import ColumnInfo, number_text, typed, values_like
 from subgrove._data.from_containers import UntypedColumn, untyped_column
 from subgrove.exceptions import InputError, ParameterError
 
-Way = Literal["default", "quantiles"]
+Way = Literal["default", "quantiles", "uniform"]
 GridSpec = Floats | Way  # the user's points, or how to choose points
 _ENDS = 3  # points besides the steps that fit into a range: one more step and the two ends
+_FINE = 400  # points by which the number of points in the range of a subgroup is estimated
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY, _SECOND = 86_400_000_000.0, 1_000_000.0  # microseconds
 
@@ -77,9 +78,11 @@ def read_grid(grid: Any, info: ColumnInfo, x: Floats) -> GridSpec:
     if grid is None:
         return "default"
     if isinstance(grid, str):
-        if grid != "quantiles":
-            raise ParameterError(f"grid must be 'quantiles', a list of values of {info.name!r} or None; got {grid!r}.")
-        return "quantiles"
+        if grid not in ("quantiles", "uniform"):
+            raise ParameterError(
+                f"grid must be 'quantiles', 'uniform', a list of values of {info.name!r} or None; got {grid!r}."
+            )
+        return "quantiles" if grid == "quantiles" else "uniform"
     column, _ = untyped_column(grid, "grid")
     if not len(column):
         raise ParameterError(f"grid is empty. Pass at least one value of {info.name!r}, or None.")
@@ -100,24 +103,40 @@ def read_grid(grid: Any, info: ColumnInfo, x: Floats) -> GridSpec:
 
 
 def axis_of(info: ColumnInfo, x: Floats, weights: Floats | None, grid: GridSpec, grid_resolution: int) -> GridAxis:
-    """Choose grid points: all levels, or equal steps from the smallest to the largest value (or quantiles).
+    """Choose grid points: all levels or few integers, or points from the smallest to the largest value.
 
-    For integers, all values if there are at most `grid_resolution`, otherwise the integers nearest to equal steps.
+    For integers, all values if there are at most `grid_resolution`, otherwise the integers nearest to the points.
     """
     if not isinstance(grid, str):
         return GridAxis(info, grid)
     present = ~np.isnan(x)
-    values = x[present]
+    values, w = x[present], None if weights is None else weights[present]
     if has_levels(info) or not len(values):
         return GridAxis(info, np.unique(values))
-    if grid == "quantiles":
-        w = None if weights is None else weights[present]
-        return GridAxis(info, np.unique(quantile_values(values, w, np.linspace(0, 1, grid_resolution))))
-    if info.is_integer and len(distinct := np.unique(values)) <= grid_resolution:
+    if grid != "quantiles" and info.is_integer and len(distinct := np.unique(values)) <= grid_resolution:
         return GridAxis(info, distinct)
-    # Halved and doubled, since the range may overflow.
-    steps = 2 * np.linspace(values.min() / 2, values.max() / 2, grid_resolution)
-    return GridAxis(info, rounded_points(info, values, steps))
+    points = _spread(values, w, grid, grid_resolution)
+    return GridAxis(info, np.unique(points) if grid == "quantiles" else rounded_points(info, values, points))
+
+
+def _spread(values: Floats, weights: Floats | None, way: Way, n_points: int) -> Floats:
+    """Return points from the smallest to the largest value: quantiles, equal steps ("uniform"), or a mixture.
+
+    The default points are quantiles of a mixture in equal parts of the rows and of a uniform distribution over their
+    range. Equal steps would put nearly all points of a skewed feature where it has hardly any rows, and quantiles would
+    put none into its tail. Halved and doubled, since the range may overflow.
+    """
+    if way == "quantiles":
+        return quantile_values(values, weights, np.linspace(0, 1, n_points))
+    low, high = values.min() / 2, values.max() / 2
+    if way == "uniform" or not low < high:
+        return np.asarray(2 * np.linspace(low, high, n_points), dtype=np.float64)
+    distinct, place = np.unique(values, return_inverse=True)
+    mass = np.bincount(place, weights=weights)
+    rank = np.cumsum(mass) - mass / 2  # of the middle of the rows with this value
+    rank = (rank - rank[0]) / (rank[-1] - rank[0])
+    mixed = (rank + (distinct / 2 - low) / (high - low)) / 2
+    return np.asarray(np.interp(np.linspace(0, 1, n_points), mixed, distinct), dtype=np.float64)
 
 
 def edges_of(info: ColumnInfo, x: Floats, weights: Floats | None, grid: GridSpec, grid_resolution: int) -> GridAxis:
@@ -154,30 +173,22 @@ def shared_points(info: ColumnInfo, x: Sequence[Floats], grid: GridSpec, grid_re
         return [grid] * len(x)
     values = [each[~np.isnan(each)] for each in x]
     everything = np.concatenate(values)
-    if grid == "quantiles":
-        points = quantile_values(everything, None, np.linspace(0, 1, grid_resolution))
-        room = grid_resolution
-    else:
-        points = _common_steps(values, [len(each) for each in x], grid_resolution)
-        room = len(points) + _ENDS if grid_resolution > _ENDS else grid_resolution
-    points = rounded_points(info, everything, points)
+    n_points = room = grid_resolution
+    if grid != "quantiles" and grid_resolution > _ENDS:
+        n_points = _n_common_points(values, _spread(everything, None, grid, _FINE), grid_resolution)
+        room = n_points + _ENDS
+    points = rounded_points(info, everything, _spread(everything, None, grid, n_points))
     few = [info.is_integer and len(np.unique(each)) <= grid_resolution for each in values]
     return [
         np.unique(each) if own else _within_range(points, each, room) for each, own in zip(values, few, strict=True)
     ]
 
 
-def _common_steps(values: Sequence[Floats], sizes: Sequence[int], grid_resolution: int) -> Floats:
-    """Return equal steps over all ranges, with at most the predictions of `grid_resolution` points per subgroup."""
-    low, high = min(float(x.min()) for x in values), max(float(x.max()) for x in values)
-    widths = np.array([x.max() / 2 - x.min() / 2 for x in values])  # halved, since a range may overflow
-    widest, n = float(widths.max()), np.array(sizes, dtype=np.float64)
-    if grid_resolution <= _ENDS or not widest > 0:
-        return np.asarray(2 * np.linspace(low / 2, high / 2, grid_resolution), dtype=np.float64)
-    share = float(n @ (widths / widest) / n.sum())  # mean width of the range, relative to the widest
-    steps = (high / 2 - low / 2) / widest * (grid_resolution - _ENDS) / share
-    step = 2 * widest * share / (grid_resolution - _ENDS)
-    return np.asarray(low + step * np.arange(int(np.floor(steps)) + 1), dtype=np.float64)
+def _n_common_points(values: Sequence[Floats], fine: Floats, grid_resolution: int) -> int:
+    """Return the number of points with at most the predictions of `grid_resolution` points per subgroup."""
+    inside = [float(np.mean((fine >= each.min()) & (fine <= each.max()))) for each in values]
+    share = float(np.average(inside, weights=[len(each) for each in values]))
+    return int(np.floor((grid_resolution - _ENDS) / max(share, 1 / _FINE))) + 1
 
 
 def _within_range(points: Floats, x: Floats, room: int) -> Floats:

@@ -114,7 +114,13 @@ class EffectSpec:
         unknown = [str(name) for name in by_name if name not in self.names]
         if unknown:
             raise ParameterError(f"grid has {quote(unknown)}, which is not the feature.")
-        return [read_grid(by_name.get(info.name), info, x) for info, x in zip(data.infos, data.x, strict=True)]
+        specs = [read_grid(by_name.get(info.name), info, x) for info, x in zip(data.infos, data.x, strict=True)]
+        if self.kind in ("ale", "mplot") and any(isinstance(spec, str) and spec == "uniform" for spec in specs):
+            raise ParameterError(
+                f"grid='uniform' is for the kinds 'pdp' and 'ice'; kind={self.kind!r} has intervals between quantiles. "
+                "Leave grid out, or pass the borders as a list."
+            )
+        return specs
 
     def partition(self, infos: Sequence[ColumnInfo]) -> Partition | None:
         """Return the subgroups of the feature."""

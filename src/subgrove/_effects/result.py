@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from subgrove._core.html_views import ResultView
 from subgrove._core.kinds import Floats
-from subgrove._core.text import quote
+from subgrove._core.text import percent, quote
 from subgrove._data.columns import ColumnInfo, values_like
 from subgrove._data.from_containers import names_and_rows, untyped_column, untyped_columns
 from subgrove._data.to_containers import Backend, make_table
@@ -91,14 +91,14 @@ class Heterogeneity:
             return f"{self.feature}: all curves have the same shape, so there is no interaction to split on."
         parts = []
         if any(split.reason == DEPENDENCE for split in self.splits):
-            parts.append(f"by dependence splits {self.explained(DEPENDENCE):.0%}")
+            parts.append(f"by dependence splits {percent(self.explained(DEPENDENCE))}")
         interactions = [split for split in self.splits if split.reason == INTERACTION]
         if interactions:
             n, columns = len(interactions), ", ".join(dict.fromkeys(split.column for split in interactions))
-            parts.append(f"by {n} interaction split{'s' * (n > 1)} on {columns} {self.explained(INTERACTION):.0%}")
+            parts.append(f"by {n} interaction split{'s' * (n > 1)} on {columns} {percent(self.explained(INTERACTION))}")
         else:
             parts.append("no significant interaction split")
-        return f"{self.feature}: heterogeneity of curves explained {', '.join(parts)}; unexplained {self.left:.0%}."
+        return f"{self.feature}: heterogeneity explained {', '.join(parts)}; unexplained {percent(self.left)}."
 
     def table(self, backend: Backend) -> Any:
         """Return a row for each split and one for the unexplained share: feature, node, column, reason, n, ..."""
@@ -173,7 +173,7 @@ class Effect(ResultView):
     >>> eff.curves[["x", "estimate", "std_error", "n"]].round(2)
            x  estimate  std_error    n
     0  -5.20   -645.58       1.05  731
-    1  13.65   1239.42       1.05  731
+    1  14.44   1318.88       1.05  731
     2  32.50   3124.42       1.05  731
     >>> eff.predict([0.0, 1.0]).round(2)
     array([-125.58,  -25.58])
@@ -244,10 +244,10 @@ class Effect(ResultView):
         >>> model = lambda X: 100 * X["temp"] - 2 * X["hum"]
         >>> eff = sg.effect(model, X, "temp", kind="ice", subgroups=None, grid_resolution=3)
         >>> eff.centred().curves[["x", "estimate", "std_error"]].round(6)
-               x  estimate  std_error
-        0  -5.20       0.0        0.0
-        1  13.65    1885.0        0.0
-        2  32.50    3770.0        0.0
+                   x     estimate  std_error
+        0  -5.200000     0.000000        0.0
+        1  14.444574  1964.457399        0.0
+        2  32.500000  3770.000000        0.0
         """
         self._reject_without_ice("centred")
         return replace(self, lines=tuple(centre_ice(curve) for curve in self.lines))

@@ -16,7 +16,7 @@ from typing import Any
 from markupsafe import Markup
 from msgspec.structs import replace
 
-from subgrove._core.text import count_of
+from subgrove._core.text import count_of, letter
 from subgrove._report import svg
 from subgrove._report.summary import FeatureSummary, ReportCurve
 
@@ -45,7 +45,7 @@ class ChartPanel:
     picture: Markup
     lines: tuple[DrawnLine, ...]
     key: str
-    points: dict[str, Any] | None
+    points: dict[str, Any]
 
 
 def panels(feature: FeatureSummary, output: str | None, key: str) -> list[ChartPanel]:
@@ -64,7 +64,8 @@ def _panel(
 ) -> ChartPanel:
     if feature.distribution.levels:
         x = svg.scale_of(values, _LEVEL_LEFT, _LEVEL_RIGHT)
-        return ChartPanel(title, kind, _level_picture(feature, lines, x, kind), tuple(lines), key, None)
+        points = {"feature": feature.feature, "lines": [_values(one) for one in lines]}
+        return ChartPanel(title, kind, _level_picture(feature, lines, x, kind, key), tuple(lines), key, points)
     x, y = _x_scale(feature, _LEFT, _RIGHT), svg.scale_of(values, _BOTTOM, _TOP)
     drawn = _curve_picture(feature, lines, x, y, kind, key)
     return ChartPanel(title, kind, drawn, tuple(lines), key, _points(feature, lines, x, y))
@@ -76,22 +77,27 @@ def _of_subgroups(feature: FeatureSummary, output: str | None) -> list[DrawnLine
     for one in feature.lines:
         if one.subgroup is not None and one.subgroup in feature.places and one.output == output and one.y:
             place = feature.places[one.subgroup]
-            drawn.append(DrawnLine(svg.letter(place), svg.subgroup_class(place), str(one.subgroup), _thinned(one)))
+            drawn.append(DrawnLine(letter(place), svg.subgroup_class(place), str(one.subgroup), _thinned(one)))
     return drawn
 
 
 def _of_all_rows(feature: FeatureSummary, output: str | None) -> list[DrawnLine]:
-    """Return the PDP and the ALE curve of an output; ALE has mean 0, and is shifted to the mean of the PDP."""
+    """Return the PDP and the ALE curve of an output; ALE is shifted to the mean of the PDP over the rows."""
     own = [one for one in feature.lines if one.subgroup is None and one.output == output and one.y]
     curves = {one.kind: _thinned(one) for one in own}
     drawn = [DrawnLine("PDP", "pdp", "pdp", curves["pdp"])] if "pdp" in curves else []
     if "ale" in curves:
         ale = curves["ale"]
-        shift = fmean(curves["pdp"].y) - fmean(ale.y) if drawn else 0.0
+        shift = _mean(curves["pdp"]) - _mean(ale) if drawn else 0.0
         low, high = (tuple(None if value is None else value + shift for value in side) for side in (ale.low, ale.high))
         moved = replace(ale, y=tuple(value + shift for value in ale.y), low=low, high=high)
         drawn.append(DrawnLine("ALE", "ale", "ale", moved, shift))
     return drawn
+
+
+def _mean(curve: ReportCurve) -> float:
+    """Return the mean over the rows; over the points in a report of an earlier version, which has no other."""
+    return fmean(curve.y) if curve.mean is None else curve.mean
 
 
 def _thinned(curve: ReportCurve) -> ReportCurve:
@@ -136,18 +142,14 @@ def _points(
         "y": [_round(y.low), _round(y.high), y.start, y.end],
         "feature": feature.feature,
         "labels": feature.x_labels,
-        "lines": [
-            {
-                "name": one.name,
-                "looks": one.looks,
-                "key": one.key,
-                "shift": _round(one.shift),
-                "x": [_round(value) for value in _x_values(one.line)],
-                "y": [_round(value) for value in one.line.y],
-            }
-            for one in lines
-        ],
+        "lines": [{**_values(one), "key": one.key, "shift": _round(one.shift)} for one in lines],
     }
+
+
+def _values(drawn: DrawnLine) -> dict[str, Any]:
+    """Return the points of a curve; an ALE curve as it is drawn."""
+    x = [value if isinstance(value, str) else _round(value) for value in drawn.line.x]
+    return {"name": drawn.name, "x": x, "y": [_round(value) for value in drawn.line.y]}
 
 
 def _round(value: float) -> float:
@@ -259,7 +261,9 @@ def _shown_levels(feature: FeatureSummary) -> list[str]:
     return [spread.levels[at] for at in sorted(order)]
 
 
-def _level_picture(feature: FeatureSummary, lines: Sequence[DrawnLine], x: svg.LinearScale, name: str) -> Markup:
+def _level_picture(
+    feature: FeatureSummary, lines: Sequence[DrawnLine], x: svg.LinearScale, name: str, key: str
+) -> Markup:
     """Return a chart of the values of curves at levels."""
     levels = _shown_levels(feature)
     row = _DOT * max(len(lines), 1) + _SPARE
@@ -268,7 +272,7 @@ def _level_picture(feature: FeatureSummary, lines: Sequence[DrawnLine], x: svg.L
     for at, level in enumerate(levels):
         inside.append(_level_row(feature, lines, x, level, _LEVEL_TOP + row * at, row))
     label = f"{name} of {feature.feature} at {count_of(len(levels), 'level')}: {', '.join(one.name for one in lines)}"
-    return svg.picture(_WIDTH, bottom + _FOOT, label, *inside, class_="levels", tabindex=0)
+    return svg.picture(_WIDTH, bottom + _FOOT, label, *inside, class_="levels", data_points=key, tabindex=0)
 
 
 def _level_axes(x: svg.LinearScale, bottom: float) -> Markup:

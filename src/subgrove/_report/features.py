@@ -25,17 +25,16 @@ from subgrove._importance.evidence import (
 from subgrove._importance.explanation import resampling_sentences
 from subgrove._importance.tables import differences
 from subgrove._report import wording
-from subgrove._report.curves import (
-    FeatureCurves,
+from subgrove._report.curve_shapes import (
     curve_shape,
-    curves_of,
-    distribution,
     level_direction,
     level_sentences,
     numeric_direction,
     numeric_sentences,
 )
+from subgrove._report.curves import FeatureCurves, curves_of, distribution
 from subgrove._report.inputs import ReportInputs
+from subgrove._report.model_summary import ImportantSize
 from subgrove._report.summary import (
     CandidateSummary,
     Estimate,
@@ -43,7 +42,6 @@ from subgrove._report.summary import (
     FidelitySummary,
     GapStepSummary,
     GroupSummary,
-    ImportantSize,
     SubgroupSummary,
     TreeNode,
 )
@@ -337,9 +335,9 @@ def _effect_sentences(
     for output in dict.fromkeys(line.output for line in curves.lines):
         own = [line for line in curves.lines if line.output == output]
         if numeric:
-            sentences += numeric_sentences(score.title, own, bounds, score.rules, results.spread, ends)
+            sentences += numeric_sentences(score.title, own, bounds, results.spread, ends)
         else:
-            sentences += level_sentences(score.title, own, score.rules, results.spread)
+            sentences += level_sentences(score.title, own, results.spread)
     return sentences
 
 

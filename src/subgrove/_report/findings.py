@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from subgrove._core.text import count_of, listed, number, percent
 from subgrove._report.leakage import leakage_sentence
-from subgrove._report.model_summary import ModelSummary
-from subgrove._report.summary import DataSummary, DependenceSummary, FeatureSummary, GroupSummary, ImportantSize
+from subgrove._report.model_summary import ImportantSize, ModelSummary
+from subgrove._report.summary import DataSummary, DependenceSummary, FeatureSummary, GroupSummary
 from subgrove._report.wording import contrast, shared_with, tidy, with_range
 
 _MOST = 5

@@ -1,10 +1,12 @@
-"""The part of a report's content that is on the performance of the model, as frozen structs; see `summary.py`."""
+"""The part of a report that is on the model and on what counts as important, as frozen structs; see `summary.py`."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
 import msgspec
+
+from subgrove._core.text import percent
 
 Number = Annotated[float, msgspec.Meta(ge=-1e305, le=1e305)]
 """A finite number that stays finite when written in percent."""
@@ -88,3 +90,16 @@ class ModelSummary(Part, frozen=True):
         n = len(self.per_class)
         if self.confusion and (len(self.confusion) != n or any(len(row) != n for row in self.confusion)):
             raise ValueError("confusion must have a row and a column for each class of per_class")
+
+
+class ImportantSize(Part, frozen=True):
+    """The size from which on an importance counts as important: a `share` of the number that `of` names."""
+
+    size: Number
+    share: Number
+    of: str
+
+    @property
+    def words(self) -> str:
+        """The size as a share, such as "1 % of the baseline loss"."""
+        return f"{percent(self.share)} of {self.of}"

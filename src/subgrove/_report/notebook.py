@@ -8,7 +8,7 @@ from datetime import timedelta
 import numpy as np
 
 from subgrove._core.html_views import html_of
-from subgrove._core.text import count_of
+from subgrove._core.text import count_of, percent
 from subgrove._data.columns import ColumnInfo, date_text
 from subgrove._data.to_containers import as_count
 from subgrove._dependence.result import Dependence
@@ -87,7 +87,7 @@ def _stability_row(each: FeatureStability) -> list[object]:
     if each.splits:
         column, n_again = each.splits[0].split.column, len(each.splits[0].recurring)
     again, picture = f"{n_again} of {len(each.regrown)}", bar(chart_scale([0.0, 1.0]), 0.0, each.rand)
-    together = f"{each.together:.0%}" if each.together == each.together else UNKNOWN
+    together = percent(each.together) if each.together == each.together else UNKNOWN
     return [each.feature, len(each.partition), column, again, together, each.rand, picture]
 
 
@@ -162,7 +162,7 @@ def dependence_html(result: Dependence) -> str:
         rows.append([each.feature, each.explained, picture, each.named(), result._sampler(each), each.note])
     heads = ["feature", "R2", "0 to 1, +- std. error", "predictors (share)", "suggested sampler"]
     count = len(result.dependent)
-    about = f"{count_of(count, 'feature') if count else 'No feature'} with an R2 of {result.threshold:.0%} or more"
+    about = f"{count_of(count, 'feature') if count else 'No feature'} with an R2 of {percent(result.threshold)} or more"
     about += ": marginal importance and effects are misleading there." if count else "."
     shown = table([*heads, "note" if noted else None], rows, len(most_first), ".table")
     return card(f"Dependence of {count_of(len(most_first), 'feature')} on the other columns", about, shown)

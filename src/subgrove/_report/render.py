@@ -13,37 +13,66 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from statistics import NormalDist
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from subgrove._core import text
-from subgrove._core.text import common_decimals, count_of, fixed
+from subgrove._core.text import count_of, letter
+from subgrove._importance.evidence import Finding
 from subgrove._report import svg
+from subgrove._report.cells import (
+    cell,
+    cell_scale,
+    decimals_of,
+    decimals_of_estimates,
+    estimate_cell,
+    estimate_scale,
+    estimate_text,
+    exact,
+    explained,
+    half_interval,
+    half_width,
+    name,
+    number_cell,
+    percent,
+    recall_picture,
+    rough,
+    with_noise,
+)
+from subgrove._report.comparison import Comparison
 from subgrove._report.effect_charts import MOST_LEVELS, ChartPanel, panels, small_picture, small_scale
-from subgrove._report.model_summary import ClassSummary
-from subgrove._report.summary import DependenceSummary, Distribution, Estimate, FeatureSummary, ReportCurve, Summary
+from subgrove._report.summary import DependenceSummary, Distribution, FeatureSummary, ReportCurve, Summary
 from subgrove._report.tree_chart import tree_picture
-from subgrove._report.wording import with_interval, with_range
+from subgrove._report.wording import short, tidy, with_interval
 from subgrove.plots._palette import LIGHT, N_COLORS
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-MOST_OPEN = 12
-"""With more features than this, each is initially closed."""
-NEARLY_ZERO = f"\u2248{svg.SPACE}0"
+OPEN = 3
+"""Number of features that are initially open, the most important ones."""
+FEW_CAUTIONS = 3
+"""Cautions beside the findings; the others are folded."""
+ON_PAPER = 12
+"""Features in the printed summary; the others are in the appendix."""
 _FEW, _MANY = 12, 25  # rows of the dependence table: all are shown, and at most shown
 _LITTLE = 0.01
-_DIGITS = 5  # of the largest number of a column
-_SMALL, _LARGE = 1e-4, 1e9  # where the largest is beyond these, each number of a column has its own decimals
+_FINDINGS = {"none": "not used", "unknown": "no interval", "negative": "better without it"}
+
+
+@dataclass(frozen=True)
+class EffectView:
+    """The charts of one output of a feature, and the sentences on them."""
+
+    output: str | None
+    panels: list[ChartPanel]
+    sentences: list[str]
 
 
 @dataclass(frozen=True)
@@ -53,7 +82,12 @@ class FeatureView:
     feature: FeatureSummary
     id: str
     dependence: DependenceSummary | None
-    effects: tuple[tuple[str | None, list[ChartPanel]], ...]
+    effects: tuple[EffectView, ...]
+
+    @property
+    def checked(self) -> bool:
+        """Whether it is known if resampled rows are realistic."""
+        return self.feature.fidelity is not None and self.feature.fidelity.verdict != "unknown"
 
     @property
     def gap(self) -> float:
@@ -76,16 +110,18 @@ class FeatureView:
         return {one.subgroup: one.rule for one in self.feature.subgroups}
 
 
-def page(summary: Summary) -> str:
+def page(summary: Summary, comparison: Comparison | None = None) -> str:
     """Return the whole page as HTML."""
     known = {one.feature: one for one in summary.dependence}
     views = [_view(one, f"feature-{at}", known.get(one.feature)) for at, one in enumerate(summary.features, 1)]
     shown, folded = _split_dependence(summary)
-    estimates = [one for each in summary.features for one in (each.conditional, each.marginal)]
+    every = (*summary.groups, *summary.features)
+    estimates = [one for each in every for one in (each.conditional, each.marginal)]
     style, script = _style(), svg.template_text("script.js")
     template = _environment(autoescape=True).get_template("page.html")
     return template.render(
         summary=summary,
+        comparison=comparison,
         views=views,
         places={view.feature.feature: view.id for view in views},
         dependence=shown,
@@ -93,7 +129,6 @@ def page(summary: Summary) -> str:
         scale=estimate_scale(estimates),
         most=decimals_of_estimates(estimates),
         small=small_scale(summary.features),
-        open=len(summary.features) <= MOST_OPEN,
         style=Markup(style),
         script=Markup(script),
         policy=_policy(style, script),
@@ -102,8 +137,22 @@ def page(summary: Summary) -> str:
 
 
 def _view(feature: FeatureSummary, place: str, dependence: DependenceSummary | None) -> FeatureView:
-    effects = [(output, panels(feature, output, f"{place}-{at}")) for at, output in enumerate(feature.outputs)]
-    return FeatureView(feature, place, dependence, tuple(effects))
+    effects = tuple(
+        EffectView(output, panels(feature, output, f"{place}-{at}"), _sentences_of(feature, output))
+        for at, output in enumerate(feature.outputs)
+    )
+    return FeatureView(feature, place, dependence, effects)
+
+
+def _sentences_of(feature: FeatureSummary, output: str | None) -> list[str]:
+    """Return the sentences on one output: those that name its class, and those that follow and name none."""
+    found: dict[str | None, list[str]] = {each: [] for each in feature.outputs}
+    longest_first = sorted((each for each in feature.outputs if each is not None), key=len, reverse=True)
+    current = next(iter(feature.outputs))
+    for sentence in feature.effect_sentences:
+        current = next((each for each in longest_first if tidy(f"class {each}") in sentence), current)
+        found[current].append(sentence)
+    return found[output]
 
 
 def _split_dependence(summary: Summary) -> tuple[list[DependenceSummary], list[DependenceSummary]]:
@@ -120,6 +169,7 @@ def _policy(style: str, script: str) -> str:
         "default-src": "'none'",
         "style-src": _hash(style),
         "script-src": _hash(script),
+        "img-src": "data:",  # a chart on its way to a PNG file
         "base-uri": "'none'",
         "form-action": "'none'",
     }
@@ -132,7 +182,7 @@ def _hash(part: str) -> str:
 
 def _points(views: list[FeatureView]) -> Markup:
     """Return the points of curves for the script, as JSON that cannot close its element."""
-    charts = [panel for view in views for _, own in view.effects for panel in own if panel.points]
+    charts = [panel for view in views for effect in view.effects for panel in effect.panels]
     points = json.dumps({one.key: one.points for one in charts}, separators=(",", ":"), allow_nan=False)
     return Markup(points.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
 
@@ -167,155 +217,22 @@ def _environment(*, autoescape: bool) -> Environment:
     return environment
 
 
-# Numbers and names on the page
-
-
-def name(words: str) -> Markup:
-    """Return a name that may be broken at underscores, dots, slashes and hyphens."""
-    return Markup(re.sub(r"([_./-]+)(?=\w)", r"\1<wbr>", str(escape(words))))
-
-
-def percent(share: float | None) -> str:
-    """Return a share in percent; a dash for an unknown one."""
-    if share is None or not math.isfinite(share):
-        return svg.UNKNOWN
-    return svg.prose(text.percent(share).replace("less than", "<").replace("more than", ">"))
-
-
-def explained(share: float | None) -> str:
-    """Return an explained share on held-out rows in percent, where a value below 0 means 0."""
-    return percent(None if share is None else max(share, 0.0))
-
-
-def cell(value: float | int | str | bool | None) -> str:
-    """Return a setting as text."""
-    if value is None:
-        return svg.UNKNOWN
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}" if abs(value) >= 10_000 else str(value)
-    return svg.typeset(f"{value:.6g}") if isinstance(value, float) else value
-
-
-def with_noise(value: float | None, noise: float | None) -> str:
-    """Return a number with its noise, such as "303 \u00b1 41", both to two digits of the noise."""
-    if value is None or not noise or not math.isfinite(noise):
-        return svg.number(value)
-    typed, margin = (svg.typeset(one) for one in common_decimals([value, noise], noise))
-    space = " " if "\u00d7" in typed else svg.SPACE  # long numbers may be broken there
-    return f"{typed}{space}\u00b1{svg.SPACE}{margin}"
-
-
-def half_interval(std_error: float | None, level: float) -> float | None:
-    """Return half the width of a normal interval of that level."""
-    return None if std_error is None else NormalDist().inv_cdf((1 + level) / 2) * std_error
-
-
-def half_width(estimate: Estimate) -> float | None:
-    """Return half the width of the interval; None if there is none."""
-    if estimate.conf_low is None or estimate.conf_high is None:
-        return None
-    return (estimate.conf_high - estimate.conf_low) / 2
-
-
-def exact(estimate: Estimate) -> str:
-    """Return all digits of an estimate and its interval."""
-    if estimate.conf_low is None or estimate.conf_high is None:
-        return f"{estimate.estimate}"
-    return f"{estimate.estimate}, interval {estimate.conf_low} to {estimate.conf_high}"
-
-
-def estimate_text(estimate: Estimate | None) -> str:
-    """Return an estimate with its interval, such as "303 (262 to 350)"; a dash for an unknown one."""
-    return svg.UNKNOWN if estimate is None else svg.typeset(with_range(estimate))
-
-
-def recall_picture(one: ClassSummary, rows: int) -> Markup:
-    """Return precision against recall of a class; a dashed line is the precision by chance."""
-    x, y = svg.LinearScale(0, 1, 34, 234), svg.LinearScale(0, 1, 146, 24)
-    ticks = [(0.0, "0"), (0.5, "0.5"), (1.0, "1")]
-    grid = [svg.line(x.start, y(at), x.end, y(at), class_="grid") for at, _ in ticks]
-    labels = [svg.text(28, y(at) + 4, words, text_anchor="end") for at, words in ticks]
-    labels += [svg.text(x(at), 162, words, text_anchor="middle") for at, words in ticks]
-    labels += [svg.text(134, 178, "recall", text_anchor="middle"), svg.text(4, 12, "precision")]
-    chance = svg.line(x.start, y(one.n / rows), x.end, y(one.n / rows), class_="chance")
-    line = svg.path([(x(recall), y(precision)) for recall, precision in one.curve], class_="thin")
-    label = f"Precision and recall of {one.label}"
-    return svg.picture(244, 184, label, *grid, *labels, chance, svg.group(line, class_="curve pdp"))
-
-
-# Columns of a table
-
-
-def cell_scale(values: Iterable[float | None]) -> svg.LinearScale:
-    """Return the scale, in percent, of the charts in a column; it includes 0."""
-    return svg.scale_of([0.0, *values], 3.0, 97.0, spare=0.02)
-
-
-def estimate_scale(estimates: Iterable[Estimate | None]) -> svg.LinearScale:
-    """Return the scale of a column of estimates and their intervals."""
-    known = [one for one in estimates if one is not None]
-    return cell_scale(value for one in known for value in (one.estimate, one.conf_low, one.conf_high))
-
-
-def decimals_of(values: Iterable[float | None]) -> int | None:
-    """Return the most decimals in a column; None where each number has its own."""
-    largest = max((abs(value) for value in values if value is not None and math.isfinite(value)), default=0.0)
-    if not _SMALL <= largest < _LARGE:
-        return None
-    return max(0, _DIGITS - 1 - math.floor(math.log10(largest)))
-
-
-def decimals_of_estimates(estimates: Iterable[Estimate | None]) -> int | None:
-    """Return the most decimals in a column of estimates."""
-    return decimals_of(one.estimate for one in estimates if one is not None)
-
-
-def estimate_cell(estimate: Estimate | None, most: int | None = None) -> tuple[str, str]:
-    """Return an estimate and its interval ("" if there is none); in a column "\u2248 0" where all of it rounds to 0."""
-    if estimate is None or most is None:
-        value, _, interval = estimate_text(estimate).partition(" (")
-        return value, interval.removesuffix(")")
-    noise = half_width(estimate)
-    bounds = [one for one in (estimate.conf_low, estimate.conf_high) if one is not None]
-    texts = [fixed(one, _places(noise, most)) for one in (estimate.estimate, *bounds)]
-    if _all_zero(texts):
-        return ("0" if estimate.estimate == 0 and not noise else NEARLY_ZERO), ""
-    value, *ends = map(svg.typeset, texts)
-    return value, " to ".join(ends) if len(ends) == 2 else ""
-
-
-def number_cell(value: float, noise: float | None, most: int | None) -> str:
-    """Return a number with its noise after \u00b1; "\u2248 0" where both round to 0."""
-    if most is None or value == 0 == (noise or 0.0):
-        return with_noise(value, noise)
-    texts = [fixed(one, _places(noise, most)) for one in ([value, noise] if noise else [value])]
-    return NEARLY_ZERO if _all_zero(texts) else f"{svg.SPACE}\u00b1{svg.SPACE}".join(map(svg.typeset, texts))
-
-
-def rough(value: float, noise: float, most: int | None) -> str:
-    """Return a number to the decimal that a noise of this size allows."""
-    return svg.number(value) if most is None else svg.typeset(fixed(value, _places(noise, most)))
-
-
-def _places(noise: float | None, most: int) -> int:
-    """Return the decimals for two digits of the noise, but not more than the column has."""
-    return min(most, max(0, 1 - math.floor(math.log10(noise)))) if noise else most
-
-
-def _all_zero(texts: list[str]) -> bool:
-    return not any(float(one.replace(",", "")) for one in texts)
-
-
 _IN_TEMPLATES: tuple[Callable[..., Any], ...] = (
     *(cell, estimate_text, exact, explained, name, svg.number, percent, svg.prose),
     *(cell_scale, decimals_of, decimals_of_estimates, estimate_cell, estimate_scale, half_interval, half_width),
-    *(number_cell, rough, with_noise, count_of, svg.letter, svg.subgroup_class, small_picture, tree_picture),
+    *(number_cell, rough, with_noise, count_of, letter, short, svg.subgroup_class, small_picture, tree_picture),
     recall_picture,
 )
 _PAGE_FILTERS = {one.__name__: one for one in _IN_TEMPLATES}
-_PAGE_FUNCTIONS = {**_PAGE_FILTERS, "most_levels": MOST_LEVELS, "most_matrix": 10}
+_PAGE_FUNCTIONS = {
+    **_PAGE_FILTERS,
+    "most_matrix": 10,
+    "most_levels": MOST_LEVELS,
+    "few_cautions": FEW_CAUTIONS,
+    "findings": {one: _FINDINGS.get(one, one) for one in get_args(Finding)},
+    "on_paper": ON_PAPER,
+    "n_open": OPEN,
+}
 
 
 # Markdown
@@ -324,9 +241,9 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$&])")
 _START = re.compile(r"^(\d+(?=[.)](?:\s|$))|(?=[-+=]))")  # the start of a list, or the underline of a heading
 
 
-def markdown(summary: Summary) -> str:
+def markdown(summary: Summary, comparison: Comparison | None = None) -> str:
     """Return the whole report as Markdown; text from the data is escaped."""
-    return re.sub(r"\n{3,}", "\n\n", text_of("report.md.jinja", summary=summary)).strip() + "\n"
+    return re.sub(r"\n{3,}", "\n\n", text_of("report.md.jinja", summary=summary, comparison=comparison)).strip() + "\n"
 
 
 def text_of(template: str, **values: Any) -> str:
@@ -357,6 +274,7 @@ def _distribution(spread: Distribution) -> str:
 
 _TEXT_FILTERS: dict[str, Callable[..., str]] = {
     "count_of": count_of,
+    "letter": letter,
     "percent": text.percent,
     "md": escaped,
     "known": lambda value: "" if value is None else text.number(value),

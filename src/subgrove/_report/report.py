@@ -16,13 +16,14 @@ from typing import Any
 
 import msgspec
 
-from subgrove._core.execution import RandomStateLike, progress_bar
+from subgrove._core.execution import RandomStateLike, progress_bar, read_seed
 from subgrove._core.files import check_file_path, write_text
 from subgrove._core.html_views import html_of
 from subgrove._core.text import count_of
 from subgrove._core.validate import names_arguments
 from subgrove._data.table import read_once
-from subgrove._importance import importance
+from subgrove._importance import ImportanceResult, importance
+from subgrove._report.comparison import KEY, Comparison, compared, named_models, read_comparison
 from subgrove._report.features import (
     ReportResults,
     feature_gaps,
@@ -49,8 +50,10 @@ from subgrove._report.wording import tidy
 from subgrove.exceptions import ParameterError, SubgroveWarning
 
 
-def summarize(inputs: ReportInputs, labels: ReportLabels, messages: list[str], *, progress: bool | None) -> Summary:
-    """Return the summary of a report; warnings are added to `messages`."""
+def summarize(
+    inputs: ReportInputs, labels: ReportLabels, messages: list[str], *, progress: bool | None
+) -> tuple[Summary, ImportanceResult]:
+    """Return the summary of a report, and the conditional importance; warnings are added to `messages`."""
     data = data_summary(inputs, labels.columns)
     n = len(inputs.features)
     with progress_bar(progress, 7 * n, "Explaining the model") as advance, _collected(messages):
@@ -101,7 +104,7 @@ def summarize(inputs: ReportInputs, labels: ReportLabels, messages: list[str], *
     )
     shuffled = {score.title: fidelity_of(score, "shuffled") for score in marginal.scores}
     dependence = dependence_summaries(forests, inputs.features, shuffled)
-    return Summary(
+    summary = Summary(
         title=labels.title if labels.title is not None else f"What the model of {inputs.target} uses",
         created=labels.created,
         level=conditional.level,
@@ -128,6 +131,7 @@ def summarize(inputs: ReportInputs, labels: ReportLabels, messages: list[str], *
         cautions=cautions(model, features, dependence, conditional.level),
         warnings=tuple(dict.fromkeys(messages)),
     )
+    return summary, conditional
 
 
 @contextmanager
@@ -157,6 +161,9 @@ class Report:
     ----------
     summary : Summary
         The content of the report as frozen structs; `docs/report.md` describes each field.
+    comparison : Comparison or None
+        If there are several models: their names, the summaries of all but the first, which is in `summary`, the
+        differences of their importance to the first, with intervals, and sentences on these.
 
     Examples
     --------
@@ -172,22 +179,24 @@ class Report:
     """
 
     summary: Summary
+    comparison: Comparison | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values for JSON; their schema is `docs/report.schema.json`."""
-        return self.summary.to_dict()
+        others = {} if self.comparison is None else {KEY: msgspec.to_builtins(self.comparison)}
+        return {**self.summary.to_dict(), **others}
 
     def to_html(self) -> str:
         """Return the report as one self-contained HTML page."""
         from subgrove._report.render import page
 
-        return page(self.summary)
+        return page(self.summary, self.comparison)
 
     def to_markdown(self) -> str:
         """Return the report as Markdown."""
         from subgrove._report.render import markdown
 
-        return markdown(self.summary)
+        return markdown(self.summary, self.comparison)
 
     def to_json(self) -> str:
         """Return the report as JSON."""
@@ -231,7 +240,8 @@ class Report:
         path : str or path
             A JSON file that `save` wrote.
         """
-        return cls(Summary.from_json(Path(path).read_bytes()))
+        text, comparison = read_comparison(Path(path).read_bytes())
+        return cls(Summary.from_json(text), comparison)
 
     def __repr__(self) -> str:
         one = self.summary
@@ -263,7 +273,8 @@ def report(
     Parameters
     ----------
     model : object or callable
-        A fitted model with `predict` or `predict_proba`, or a function of a table.
+        A fitted model with `predict` or `predict_proba`, or a function of a table. A dict of named models, or a list,
+        compares them on the same rows, with the same resampled values; the details are those of the first.
     train, test : Dataset or pair (X, y)
         The training rows of the model, and held-out rows on which the report explains it. X may be `LargeData`, a path
         to Parquet or a lazy table, with the name of the target column as y: the report is then on a sample of its rows
@@ -316,12 +327,19 @@ def report(
     >>> print(found.summary.features[0].headline)
     yr is important: 273 (95 % interval 221 to 322).
     """
-    texts = read_labels(labels)
-    messages: list[str] = []
-    with _collected(messages):
-        inputs = read_inputs(
-            model, train, test, features, loss, sampler, max_depth, n_repeats, random_state, texts.target, n_jobs
-        )
-    train, test = inputs.train, inputs.used
-    with read_once(train.X, inputs.drawn.X, table=train.table), read_once(test.X, table=test.table):
-        return Report(summarize(inputs, texts, messages, progress=progress))
+    texts, models, seed = read_labels(labels), named_models(model), read_seed(random_state)
+    found = []
+    for each in models.values():
+        messages: list[str] = []
+        with _collected(messages):
+            inputs = read_inputs(
+                each, train, test, features, loss, sampler, max_depth, n_repeats, seed, texts.target, n_jobs
+            )
+        X, rows = inputs.train, inputs.used
+        with read_once(X.X, inputs.drawn.X, table=X.table), read_once(rows.X, table=rows.table):
+            found.append(summarize(inputs, texts, messages, progress=progress))
+    summaries, results = zip(*found, strict=True)
+    if len(models) == 1:
+        return Report(summaries[0])
+    title = texts.title if texts.title is not None else f"What {len(models)} models of {summaries[0].model.target} use"
+    return Report(msgspec.structs.replace(summaries[0], title=title), compared(list(models), summaries, results))

@@ -16,9 +16,8 @@ from typing import Annotated, Any
 
 import msgspec
 
-from subgrove._core.text import percent
 from subgrove._importance.evidence import Finding
-from subgrove._report.model_summary import Count, ModelSummary, Number, Part
+from subgrove._report.model_summary import Count, ImportantSize, ModelSummary, Number, Part
 from subgrove.exceptions import FormatError
 
 SCHEMA = "subgrove.report"
@@ -156,7 +155,8 @@ class ReportCurve(Part, frozen=True):
 
     `subgroup` is None for a curve over all rows. `x` has numbers or names of levels; dates are numbers too (see
     `FeatureSummary.x_labels`). `support` is, point by point, 2 within the quartiles of the subgroup's rows (or at a
-    level that occurs in it), 1 within the whiskers, 0 beyond.
+    level that occurs in it), 1 within the whiskers, 0 beyond. `mean` is the mean of a curve over all rows, which have
+    to be equal where two kinds of curves are drawn together.
     """
 
     kind: str
@@ -168,6 +168,7 @@ class ReportCurve(Part, frozen=True):
     high: tuple[Number | None, ...]
     support: tuple[int, ...]
     n: Count
+    mean: Number | None = None
 
     def __post_init__(self) -> None:
         if len({len(values) for values in (self.x, self.y, self.low, self.high, self.support)}) > 1:
@@ -269,19 +270,6 @@ class GroupSummary(Part, frozen=True):
     marginal: Estimate
     fidelity: FidelitySummary | None
     headline: str
-
-
-class ImportantSize(Part, frozen=True):
-    """The size from which on an importance counts as important: a `share` of the number that `of` names."""
-
-    size: Number
-    share: Number
-    of: str
-
-    @property
-    def words(self) -> str:
-        """The size as a share, such as "1 % of the baseline loss"."""
-        return f"{percent(self.share)} of {self.of}"
 
 
 class Setting(Part, frozen=True):

@@ -38,16 +38,6 @@ def subgroup_class(place: int) -> str:
     return f"s{place % N_COLORS + 1} d{place // N_COLORS % _N_LINE_STYLES + 1}"
 
 
-def letter(place: int) -> str:
-    """Return the letter of a subgroup, counted from 0: A to Z, then AA and so on."""
-    name = ""
-    place += 1
-    while place:
-        place, digit = divmod(place - 1, 26)
-        name = chr(ord("A") + digit) + name
-    return name
-
-
 def prose(sentence: str) -> str:
     """Return a sentence with minus signs and raised powers, and without line breaks before % and around \u00b1."""
     typed = re.sub(r"(?<=\d)e([+-]\d\d+)(?!\w)", _power, re.sub(r"(?<![\w.])-(?=\d)", "\u2212", sentence))
@@ -202,7 +192,10 @@ class LinearScale:
         """Return at most so many round numbers within the scale, with their labels."""
         step = _step((self.high - self.low) / max(most, 1))
         first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
-        return [(at * step, typeset(tick_label(at * step, step))) for at in range(first, last + 1)]
+        labels = [(at * step, typeset(tick_label(at * step, step))) for at in range(first, last + 1)]
+        return (
+            labels if max(abs(self.low), abs(self.high)) >= 1e4 else [(at, one.replace(",", "")) for at, one in labels]
+        )
 
 
 def scale_of(values: Iterable[float | None], start: float, end: float, *, spare: float = 0.04) -> LinearScale:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from subgrove._core.text import count_of, p_value_text
+from subgrove._core.text import count_of, letter, p_value_text
 from subgrove._report import svg
 from subgrove._report.summary import FeatureSummary, TreeNode
 from subgrove.plots._tree_layout import node_rows, place_columns
@@ -98,7 +98,7 @@ def _node(node: TreeNode, place: _Place, colors: dict[int, int], badges: float) 
     parts.append(svg.tag("title", node.rule or "all rows"))
     if node.subgroup is not None:
         color = colors.get(node.subgroup, 0)
-        name = svg.text(badges, place.y + 4, svg.letter(color), text_anchor="middle", class_="badge-text")
+        name = svg.text(badges, place.y + 4, letter(color), text_anchor="middle", class_="badge-text")
         leader = svg.line(place.x + place.text_width + 6, place.y, badges - 14, place.y, class_="leader")
         parts += [leader, svg.group(svg.circle(badges, place.y, 10, class_="badge"), name)]
         return svg.group(*parts, class_=f"leaf {svg.subgroup_class(color)}", data_subgroup=node.subgroup)
@@ -160,4 +160,11 @@ def _foot(feature: FeatureSummary, x: svg.LinearScale, left: float, height: floa
             (left + room * (at + 0.5), svg.shorten(level, room - 2, _SMALL)) for at, level in enumerate(spread.levels)
         ]
     name = svg.text(middle, y + 16, svg.shorten(feature.feature, _PANEL, _SMALL), text_anchor="middle", class_="name")
-    return [*(svg.text(at, y, words, text_anchor="middle", class_="tick") for at, words in labels), name]
+    return [*(_tick(at, y, words, left + _PANEL + 6) for at, words in labels), name]
+
+
+def _tick(at: float, y: float, words: str, right: float) -> Markup:
+    """Return a label below its place, or before the right edge of the picture if it would be cut there."""
+    if at + svg.width_of(words, _SMALL) / 2 > right:
+        return svg.text(right, y, words, text_anchor="end", class_="tick")
+    return svg.text(at, y, words, text_anchor="middle", class_="tick")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import partial
 
 from subgrove._core.text import TOGETHER, common_decimals, count_of, listed, number, percent
 from subgrove._importance.evidence import differs
@@ -44,8 +45,19 @@ def with_range(one: Estimate, words: str = "") -> str:
 
 
 def short(rule: str) -> str:
-    """Return a rule that fits into a sentence."""
-    return rule if len(rule) <= _MOST_RULE else f"{rule[: _MOST_RULE - 4].rstrip()} ..."
+    """Return a rule that fits into a sentence: with fewer levels, such as "country in {Chad, Mali and 28 others}"."""
+    for most in (len(rule), 8, 5, 3, 1):
+        found = re.sub(r"(?<= in )\{([^{}]*)\}", partial(_fewer_levels, most), rule)
+        if len(found) <= _MOST_RULE:
+            return found
+    return f"{found[: _MOST_RULE - 4].rstrip()} ..."
+
+
+def _fewer_levels(most: int, match: re.Match[str]) -> str:
+    """Return the first levels of a list, and the number of the others."""
+    levels = match[1].split(", ")
+    left = len(levels) - most
+    return match[0] if left < 2 else f"{{{', '.join(levels[:most])} and {left} others}}"
 
 
 def tidy(sentence: str) -> str:

@@ -21,6 +21,7 @@ from subgrove.trees import CartTree, ConditionalInferenceTree, JointTree, Transf
 from subgrove.trees.growth import StoppingRules
 from subgrove.trees.inference_trees import BaseTree
 from subgrove.trees.nodes import renumber
+from subgrove.trees.split_points import shorten_split_points
 from subgrove.trees.training import SortedTable, Training, has_three_values, training_rows
 
 
@@ -208,12 +209,17 @@ _CP = 0.01  # complexity of CART, as in the code of the paper
 
 @dataclass(frozen=True)
 class TreeSettings:
-    """Type of the trees, stopping rules, and whether to select the depth by cross-validation."""
+    """Type of the trees, stopping rules, and whether to select the depth by cross-validation.
+
+    A split point with more than `readable` significant digits is shortened: only long ones by default, so that
+    subgroups are those of the reference implementation in R for all rows, not only for the training rows.
+    """
 
     tree: str
     rules: StoppingRules
     select_depth: bool = False
     tolerance: float = 0.0
+    readable: int = 8
 
     @classmethod
     def checked(
@@ -291,4 +297,4 @@ def grow_partition(
     choice = None
     if settings.select_depth:
         choice = select_depth(training, settings.grower, tree, tolerance=settings.tolerance)
-    return Partition(members, tree, choice)
+    return Partition(members, shorten_split_points(tree, training, settings.readable), choice)

@@ -11,7 +11,7 @@ import numpy as np
 
 from subgrove._core.html_views import html_of
 from subgrove._core.moments import quantile_values
-from subgrove._core.text import count_of, lines_of
+from subgrove._core.text import count_of, lines_of, percent
 from subgrove._data.columns import number_text
 from subgrove._subgroups.partition import Partition
 from subgrove.trees import Node, Split
@@ -162,7 +162,7 @@ class FeatureStability:
             split = sum(each.n_subgroups > 1 for each in self.regrown)
             return [f"{self.feature}: one subgroup; a tree splits in {split} of {n} resamples."]
         clauses = [self._describe(split, n) for split in self.splits]
-        together = f"two rows of one subgroup stay together in {self.together:.0%} of cases"
+        together = f"two rows of one subgroup stay together in {percent(self.together)} of cases"
         clauses.append(f"{together} (adjusted Rand index {self.rand:.2f})")
         return [f"{self.feature}: {clause}." for clause in clauses]
 
@@ -183,7 +183,7 @@ class FeatureStability:
         else:
             text = f"where {split.node}, {column} is split on in {count} of {n}"
         if len(split.pairs) > 1 and count:
-            return f"{text} and separates {split.pair_agreement:.0%} of the pairs of its levels in the same way"
+            return f"{text} and separates {percent(split.pair_agreement)} of the pairs of its levels in the same way"
         if np.isnan(split.cuts[0]):
             return text
         low, high = (self._value(column, cut) for cut in split.cuts)

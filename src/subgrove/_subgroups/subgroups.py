@@ -198,7 +198,7 @@ class Subgroups(Mapping[str, Partition]):
           temp  season first in 20 of 20, adjusted Rand index 0.81
           wind  season first in 12 of 20, adjusted Rand index 0.41
         >>> print(stability.sentences[3])
-        temp: two rows of one subgroup stay together in 87% of cases (adjusted Rand index 0.81).
+        temp: two rows of one subgroup stay together in 87 % of cases (adjusted Rand index 0.81).
         >>> stability.splits[["feature", "node", "column", "share", "cut_low", "cut_high"]].round(2)
           feature                                node  column  share  cut_low  cut_high
         0    temp                            all rows  season   1.00      NaN       NaN

@@ -9,6 +9,7 @@ import numpy as np
 
 from subgrove._core.html_views import plot_of
 from subgrove._core.kinds import Floats
+from subgrove._core.text import percent
 from subgrove._core.validate import whole_number
 from subgrove._dependence import Dependence
 from subgrove.exceptions import ParameterError
@@ -188,7 +189,7 @@ def _write(ax: Axes, cells: DependenceCells, size: float) -> None:
 def _annotate(ax: Axes, cells: DependenceCells) -> None:
     label_axis(ax.xaxis, "share of the feature explained by the other columns, in %, and its parts", size_of(ax)[0])
     ax.xaxis.set_label_position("bottom")
-    said = [f"line: {cells.threshold:.0%} explained"] if cells.line is not None else []
+    said = [f"line: {percent(cells.threshold)} explained"] if cells.line is not None else []
     if cells.left_out:
         columns = "1 column" if cells.left_out == 1 else f"{cells.left_out} columns"
         said.append(f"{columns} without predictive value left out")

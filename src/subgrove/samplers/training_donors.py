@@ -8,7 +8,7 @@ value of a training row of its subgroup: donors, or residuals, are taken at quas
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from subgrove._subgroups import Partition
 from subgrove._subgroups.partition import TreeSettings
 from subgrove.samplers.base import Feature, FittedSampler, read_training_table
 from subgrove.samplers.resampled_feature import DonorPool, ResampledFeature, RowGroups, exact_from
+from subgrove.trees.split_points import READABLE
 from subgrove.trees.training import SortedTable, select_columns
 
 MAX_ROWS = 20_000
@@ -95,6 +96,7 @@ def read_shared_training(
     `sampler` has `TrainingSettings`.
     """
     settings = TreeSettings.checked("transformation", sampler.max_depth, sampler.min_samples_leaf, sampler.alpha)
+    settings = replace(settings, readable=READABLE)
     report_depth = whole_number("report_depth", sampler.report_depth, least=0)
     seed = read_seed(sampler.random_state)
     table, parsed = read_training_table(X, features, sampler)

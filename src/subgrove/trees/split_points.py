@@ -9,11 +9,16 @@ The test statistic finds the right column, but its split point is imprecise: it 
 Once all subgroups are known, `refine_split_points` moves each split point to where the rows are most likely, each side
 under the (normal) distributions of the subgroups below it. This reduces the number of rows near a split point that are
 on the wrong side and would receive unrealistic values.
+
+`shorten_split_points` gives rules that are easy to read: a split point with many digits moves to a shorter number that
+separates the same training rows. Trees of `subgrove.trees` keep their split points.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from functools import lru_cache
 from typing import Any
 
@@ -32,6 +37,11 @@ from subgrove.trees.tree import Tree
 MAX_ENUMERATED = 12  # number of levels up to which all partitions are tried
 _TIE = 1e-10  # above the rounding error of fitted scores
 _MAX_LEAVES = 8  # number of leaves up to which split points are refined; in larger trees each matters little
+READABLE = 5
+"""Significant digits up to which a rule is easy to read."""
+_FEWEST = 4  # significant digits of a shortened split point: a year keeps all of its digits
+_PRECISE = 12  # significant digits beyond which there is only rounding error
+_TIMES = tuple(each * 1e6 for each in (86_400, 3_600, 60, 1))  # microseconds of a day, an hour, a minute, a second
 _MIN_SPREAD = 1e-3  # minimum standard deviation of a subgroup, as a share of that of all rows
 
 
@@ -317,3 +327,56 @@ class _SplitPointRefiner:
             for node, line in zip(self.tree.nodes, counts, strict=True)
         ]
         return replace(self.tree, nodes=tuple(nodes))
+
+
+def shorten_split_points(tree: Tree, training: Training, readable: int = READABLE) -> Tree:
+    """Return the tree with split points of few digits (dates: whole days) that separate the same training rows.
+
+    Parameters
+    ----------
+    tree : Tree
+    training : Training
+        Rows it was grown on.
+    readable : int
+        Number of significant digits up to which a split point stays as it is.
+    """
+    rows_of, nodes = {1: np.arange(training.n_rows)}, []
+    for node in tree.nodes:
+        rows, split = rows_of.pop(node.id), node.split
+        if split is not None and node.children is not None:
+            info, values = tree._info[split.column], training.table.values(split.column)[rows]
+            left = goes_left(split, info, values)
+            rows_of |= dict(zip(node.children, (rows[left], rows[~left]), strict=True))
+            if split.kind == "numeric" and split.threshold is not None:
+                node = replace(node, split=_shortened(split, info, values[~np.isnan(values)], readable))
+        nodes.append(node)
+    return replace(tree, nodes=tuple(nodes))
+
+
+def _shortened(split: Split, info: ColumnInfo, values: Floats, readable: int) -> Split:
+    """Return the split at the shortest number between the values next to it, as near as possible to where it is."""
+    at = float(split.threshold or 0.0)
+    below = values < at if split.strict else values <= at
+    if below.all() or not below.any():
+        return split
+    low, high = float(values[below].max()), float(values[~below].min())
+    for one in _dates_near(at) if info.is_date or info.is_duration else _numbers_near(at, readable):
+        if low < one <= high if split.strict else low <= one < high:
+            return replace(split, threshold=one)
+    return split
+
+
+def _numbers_near(at: float, readable: int) -> Iterator[float]:
+    """Yield the number if it has few digits, then the nearest numbers with few digits, then those with more."""
+    exact = Decimal(repr(at))
+    without_noise = Context(prec=_PRECISE).plus(exact)
+    if len(without_noise.normalize().as_tuple().digits) <= readable:
+        yield float(without_noise)
+    for digits in range(_FEWEST, 18):
+        for rounding in (ROUND_HALF_EVEN, ROUND_CEILING, ROUND_FLOOR):
+            yield float(Context(prec=digits, rounding=rounding).plus(exact))
+
+
+def _dates_near(at: float) -> Iterator[float]:
+    for unit in _TIMES:
+        yield from (float(rounded(at / unit) * unit) for rounded in (np.round, np.ceil, np.floor))

@@ -129,7 +129,7 @@
   document.addEventListener("pointermove", (event) => {
     const marked = event.target.closest("[data-tip]");
     const chart = event.target.closest("svg[data-chart]");
-    if (marked) show([marked.dataset.tip], event.clientX, event.clientY);
+    if (marked && marked.dataset.tip) show([marked.dataset.tip], event.clientX, event.clientY);
     else if (chart) read(chart, event.clientX, event.clientY);
     else hide();
   });
@@ -141,7 +141,7 @@
   const number = (v) => {
     if (v === 0 || !Number.isFinite(v)) return v === 0 ? "0" : "\u2013";
     const digits = Math.max(0, 2 - Math.floor(Math.log10(Math.abs(v)) + 1e-9));
-    const text = digits > 6 || Math.abs(v) >= 1e9 ? v.toExponential(2) : v.toLocaleString("en", {
+    const text = digits > 8 || Math.abs(v) >= 1e12 ? v.toExponential(2) : v.toLocaleString("en", {
       minimumFractionDigits: digits,
       maximumFractionDigits: digits,
     });
@@ -205,6 +205,121 @@
       event.preventDefault();
       step(STEPS[event.key]);
     });
+  }
+
+  // One class at a time, the same in all features.
+  const showOutput = (wanted) => {
+    for (const part of all("div.output[data-output]")) part.hidden = part.dataset.output !== wanted;
+    for (const choice of all("select.output")) choice.value = wanted;
+  };
+  const outputs = all("select.output");
+  if (outputs.length) showOutput(outputs[0].value);
+  for (const choice of outputs) {
+    choice.addEventListener("change", () => {
+      const before = choice.getBoundingClientRect().top;
+      showOutput(choice.value);
+      scrollBy({ top: choice.getBoundingClientRect().top - before, behavior: "instant" });
+    });
+  }
+
+  // Explanations of terms, which links lead to, are shown as tips too.
+  for (const word of all("a.term")) {
+    word.dataset.tip = document.getElementById(word.hash.slice(1)).textContent;
+    word.addEventListener("focus", () => word.matches(":focus-visible") && show([word.dataset.tip], ...middle(word)));
+    word.addEventListener("blur", hide);
+  }
+
+  // Files: tables as CSV with all digits, charts as SVG, PNG and CSV. Nothing is sent anywhere.
+  const save = (name, kind, content) => {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type: kind }));
+    link.download = name.replace(/[^\p{L}\p{N}. -]+/gu, "_").slice(0, 80);
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  };
+  const quoted = (value) => {
+    const text = typeof value === "number" ? String(value) : String(value ?? "").replace(/\s+/g, " ").trim();
+    const safe = typeof value === "string" && /^[=+@-]/.test(text) && !Number.isFinite(Number(text)) ? `'${text}` : text;
+    return /[",'\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+  };
+  const csv = (rows) => `\ufeff${rows.map((row) => row.map(quoted).join(",")).join("\r\n")}\r\n`;
+  const tableRows = (table) => {
+    const body = Array.from(table.tBodies[0].rows);
+    const heads = Array.from(table.tHead.rows[0].cells);
+    const columns = heads.map((head, at) => ({ head, at })).filter(({ head }) => !head.matches(".picture-head"));
+    const ranged = (at) => body.some((row) => row.cells[at].dataset.low !== undefined);
+    const words = (cell) => cell.textContent.replaceAll("\u2212", "-");
+    const names = columns.flatMap(({ head, at }) => {
+      const name = words(head).trim();
+      return ranged(at) ? [name, `${name} low`, `${name} high`] : [name];
+    });
+    const values = body.map((row) =>
+      columns.flatMap(({ at }) => {
+        const { value, low, high } = row.cells[at].dataset;
+        return ranged(at) ? [value, low, high] : [value ?? words(row.cells[at])];
+      }),
+    );
+    return [names, ...values];
+  };
+  const PAINT = ["fill", "stroke", "stroke-width", "stroke-dasharray", "stroke-linejoin", "opacity", "visibility"];
+  const TEXT = ["font-family", "font-size", "font-weight", "text-anchor"];
+  const drawing = (chart) => {
+    const copy = chart.cloneNode(true);
+    const [from, to] = [chart, copy].map((root) => [root, ...all("*", root)]);
+    from.forEach((element, at) => {
+      const computed = getComputedStyle(element);
+      const names = element.matches("text") ? [...PAINT, ...TEXT] : PAINT;
+      if (at) for (const name of names) to[at].setAttribute(name, computed.getPropertyValue(name));
+      for (const name of to[at].getAttributeNames()) if (/^(class|data-|tabindex)/.test(name)) to[at].removeAttribute(name);
+    });
+    const { width, height } = chart.viewBox.baseVal;
+    copy.setAttribute("width", width);
+    copy.setAttribute("height", height);
+    const paper = document.createElementNS(chart.namespaceURI, "rect");
+    for (const [name, value] of Object.entries({ width, height })) paper.setAttribute(name, value);
+    paper.setAttribute("fill", getComputedStyle(document.body).backgroundColor);
+    copy.prepend(paper);
+    return new XMLSerializer().serializeToString(copy);
+  };
+  const picture = (chart, name) => {
+    const image = new Image();
+    image.onload = () => {
+      const canvas = document.createElement("canvas");
+      const { width, height } = chart.viewBox.baseVal;
+      Object.assign(canvas, { width: 2 * width, height: 2 * height });
+      canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+      canvas.toBlob((blob) => save(name, "image/png", blob));
+    };
+    image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(drawing(chart))}`;
+  };
+  const curveRows = (data) => [
+    ["curve", data.feature, "prediction"],
+    ...data.lines.flatMap((line) => line.x.map((x, at) => [line.name, x, line.y[at]])),
+  ];
+  const offer = (after, choices) => {
+    const bar = document.createElement("div");
+    bar.className = "exports";
+    for (const [kind, action] of choices) {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = kind;
+      button.setAttribute("aria-label", `Save as ${kind}`);
+      button.addEventListener("click", action);
+      bar.append(button);
+    }
+    after.after(bar);
+  };
+  for (const table of all("table[data-export]")) {
+    offer(table, [["CSV", () => save(`${table.dataset.export}.csv`, "text/csv", csv(tableRows(table)))]]);
+  }
+  for (const chart of all("svg.curves, svg.levels, svg.tree")) {
+    const name = chart.getAttribute("aria-label").split(":")[0];
+    const data = points[chart.dataset.chart ?? chart.dataset.points];
+    offer(chart, [
+      ["SVG", () => save(`${name}.svg`, "image/svg+xml", drawing(chart))],
+      ["PNG", () => picture(chart, `${name}.png`)],
+      ...(data ? [["CSV", () => save(`${name}.csv`, "text/csv", csv(curveRows(data)))]] : []),
+    ]);
   }
 
   // Current section in the contents.

@@ -23,7 +23,7 @@ from subgrove.samplers.auto.choice import SMOOTH_TERMS, UNREADABLE
 from subgrove.samplers.base import FittedSampler
 from subgrove.samplers.predicted_probabilities import LevelSampler
 from subgrove.samplers.training_donors import SharedTraining, TrainingSubgroups
-from subgrove.trees.split_points import refine_split_points
+from subgrove.trees.split_points import refine_split_points, shorten_split_points
 from subgrove.trees.training import training_rows
 
 _OPTIMISM = 4.0  # upper bound, in rows' worth of score, of the gain from selecting a split on the scored rows
@@ -128,7 +128,8 @@ class CandidateSet:
             return self.tree
         training = training_rows(self.predictors, (self.series,), None, self.training.sorted_table)
         min_rows = self.training.settings.rules.min_samples_leaf // 3 + 1
-        return replace(self.tree, tree=refine_split_points(self.tree.tree, training, min_rows))
+        tree = refine_split_points(self.tree.tree, training, min_rows)
+        return replace(self.tree, tree=shorten_split_points(tree, training))
 
     @cached_property
     def _scored(self) -> TypedColumn:
