@@ -57,7 +57,7 @@ def run(unit: Unit, seed: int) -> list[dict[str, Any]]:
     train, test = rows[:n_train], rows[n_train:]
     model = fitted_model(params["model"], X[train], y[train], seed, **_only(params, "n_trees"))
     effects = _effects(model, X[train], names[: params.get("features")], **_only(params, "grid_resolution"))
-    found = sg.model_fidelity(model, X[test], effects, y=y[test])
+    found = sg.ModelFidelity.compute(model, X[test], effects, y=y[test])
     head = {name: params[name] for name in ("data", "model", "repetition")}
     losses = [
         {

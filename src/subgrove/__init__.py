@@ -2,8 +2,8 @@
 
 from subgrove import datasets, exceptions, losses, plots, samplers, simulate, trees
 from subgrove._core.weights import FrequencyWeights
-from subgrove._dependence import Dependence, dependence
-from subgrove._effects import Effect, ModelFidelity, effect, model_fidelity
+from subgrove._dependence import Dependence, FeatureGroups, dependence, find_groups
+from subgrove._effects import Effect, ModelFidelity, effect
 from subgrove._fidelity import Fidelity, fidelity
 from subgrove._importance import (
     DepthProfile,
@@ -33,6 +33,7 @@ __all__ = [
     "DeviceModel",
     "Effect",
     "Explanation",
+    "FeatureGroups",
     "Fidelity",
     "FrequencyWeights",
     "Gap",
@@ -52,12 +53,12 @@ __all__ = [
     "effect",
     "exceptions",
     "fidelity",
+    "find_groups",
     "find_subgroups",
     "importance",
     "importance_over_refits",
     "loco",
     "losses",
-    "model_fidelity",
     "plots",
     "report",
     "samplers",

@@ -80,7 +80,7 @@ def results() -> dict[str, Any]:
         "fidelity": sg.fidelity(
             train, X, samplers=["subgroups", "knockoffs"], features=[SCRIPT, "kind"], n_repeats=2, random_state=1
         ),
-        "model fidelity": sg.model_fidelity(model, X, {"<i>PDP</i>": effects}, y=y),
+        "model fidelity": sg.ModelFidelity.compute(model, X, {"<i>PDP</i>": effects}, y=y),
         "gap": given.explain_gap(marginal, SCRIPT),
         "relative": sg.importance(
             model, X, y, features=[SCRIPT], train=train, sampler="subgroups", **options

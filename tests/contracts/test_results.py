@@ -48,7 +48,7 @@ def results() -> dict[str, Any]:
         "gap": imp.explain_gap(marginal, "a"),
         "relative": imp.relative("a"),
         "refits": sg.importance_over_refits(LinearRegression(), pandas, a, **refits),
-        "model_fidelity": sg.model_fidelity(predict, X, {"PDP": effect}),
+        "model_fidelity": sg.ModelFidelity.compute(predict, X, {"PDP": effect}),
         "by_depth": sg.DepthProfile.compute(train, features=["a"], max_depth=1),
     }
 

@@ -9,7 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from subgrove._dependence.groups import find_groups
+from subgrove import find_groups
 from subgrove.exceptions import ParameterError
 
 

@@ -1022,7 +1022,7 @@ def fidelity_of_curves() -> Any:
         "ale": [sg.effect(bike_model, test.X, name, kind="ale", grid_resolution=5) for name in ("temp", "season")],
         "in_subgroups": [sg.effect(bike_model, test.X, name, subgroups=groups, grid_resolution=5) for name in groups],
     }
-    found = sg.model_fidelity(bike_model, test.X, effects, y=test.y)
+    found = sg.ModelFidelity.compute(bike_model, test.X, effects, y=test.y)
     return {
         "table": columns_of(found.table),
         "overall": columns_of(found.overall),

@@ -1,7 +1,7 @@
 """Effects: how the prediction changes with a feature, overall and in subgroups."""
 
 from subgrove._effects.effect import effect
-from subgrove._effects.model_fidelity import ModelFidelity, model_fidelity
+from subgrove._effects.model_fidelity import ModelFidelity
 from subgrove._effects.result import Effect
 
-__all__ = ["Effect", "ModelFidelity", "effect", "model_fidelity"]
+__all__ = ["Effect", "ModelFidelity", "effect"]

@@ -68,7 +68,7 @@ class CurveLoss:
 
 @dataclass(frozen=True, repr=False)
 class ModelFidelity(ResultView):
-    """Differences between effect curves and the model, as returned by `subgrove.model_fidelity`.
+    """Differences between effect curves and the model, as returned by `ModelFidelity.compute`.
 
     Tables are frames of the same library as X, pandas for arrays. Reading them makes no predictions.
 
@@ -92,7 +92,7 @@ class ModelFidelity(ResultView):
     >>> train, test = sg.datasets.bike(split=0.7, random_state=1)
     >>> model = lambda X: 100 * X["temp"]
     >>> curve = sg.effect(model, train.X, "temp")
-    >>> fid = sg.model_fidelity(model, test.X, {"pdp": curve})
+    >>> fid = sg.ModelFidelity.compute(model, test.X, {"pdp": curve})
     >>> fid.overall["method"].tolist(), fid.n_rows_predicted
     (['pdp'], 219)
     """
@@ -103,6 +103,103 @@ class ModelFidelity(ResultView):
     n_rows_predicted: int
     n_calls: int
     backend: Backend
+
+    @classmethod
+    def compute(
+        cls,
+        model: Any,
+        X: Any,
+        effects: Effect | Sequence[Effect] | Mapping[str, Effect | Sequence[Effect]],
+        *,
+        y: Any = None,
+        response_method: str | None = None,
+        sample_weight: Any = None,
+    ) -> ModelFidelity:
+        """Measure how well effect curves alone approximate the model: the mean squared difference of the two.
+
+        For each row, the curve is evaluated at the row's value of the feature, i.e. it is the prediction from the curve
+        alone. Smaller is better.
+
+        Parameters
+        ----------
+        model : object with predict or predict_proba, or function
+            The model of the curves.
+        X : pandas or polars frame, pyarrow table or 2-d array
+            Rows to compare at, preferably other rows than those of the curves. Each is predicted once, for any number
+            of curves.
+        effects : Effect, list of Effect, or mapping
+            Results of `effect`. A mapping from names to effects, or to lists of effects, names the methods in the
+            tables.
+        y : column, optional
+            The target. If passed, curves are compared with it as well, as in the table of the paper. For a class, it is
+            the indicator of the class.
+        response_method : {"predict", "predict_proba", "decision_function"}, optional
+            Method of the model; the same as for the effects.
+        sample_weight : 1-d array, optional
+            Sample weights.
+
+        Returns
+        -------
+        ModelFidelity
+            `table` has a row for each curve, `overall` one for each method.
+
+        Notes
+        -----
+        How to read it: one feature seldom explains much of a prediction, so values are far from 0. Compare methods, and
+        compare with the variance of the predictions, the value of a constant curve. Against the target, the noise of
+        the target is added to all methods. A method with several curves per feature, such as PDPs in subgroups, is
+        expected to be closer than one with a single curve, since it also uses the subgroup.
+
+        Curves are linear between their points and constant beyond the ends; levels have their own values. With
+        subgroups, each row uses the curve of its subgroup. Curves of kind "ale" have mean 0, so the mean prediction of
+        the rows of X (within the subgroup) is added. A row without a value on a curve, because the feature is missing,
+        has a level without a value, or the subgroup has no curve, gets the mean prediction of X, so that all methods
+        are compared on the same rows; the column `off_curve` counts these rows.
+
+        `std_error` is that of a mean over independent rows.
+
+        Examples
+        --------
+        >>> import subgrove as sg
+        >>> train, test = sg.datasets.bike(split=0.7, random_state=1)
+        >>> groups = sg.find_subgroups(train.X, features="temp")
+        >>> def model(X):
+        ...     return 100 * X["temp"] - 2 * X["hum"] + 900 * (X["season"] == "SUMMER")
+        >>> effects = {
+        ...     "PDP": sg.effect(model, train.X, "temp", subgroups=None),
+        ...     "ALE": sg.effect(model, train.X, "temp", kind="ale"),
+        ...     "cs-PDP": sg.effect(model, train.X, "temp", subgroups=groups["temp"]),
+        ... }
+        >>> fid = sg.ModelFidelity.compute(model, test.X, effects)
+        >>> fid.table[["feature", "method", "subgroups", "n", "estimate"]].round(1)
+          feature  method  subgroups    n  estimate
+        0    temp     PDP          1  219  147621.2
+        1    temp     ALE          1  219  151285.5
+        2    temp  cs-PDP          4  219    1669.0
+        """
+        curves = list(_named_effects(effects))
+        names, n_rows = names_and_rows(X)
+        if not n_rows:
+            raise InputError("X has no rows. Pass at least one.")
+        reject_another_index(X, sample_weight=sample_weight)
+        weights = read_weights(sample_weight, n_rows)
+        predictor = model_for_effect(model, response_method)
+        everything = GridBlock(dict, lambda: "unchanged rows")
+        predictions = predict_in_batches(predictor, Frames(X, ()), everything, batch_rows(len(names)))
+        outputs = ModelOutputs.of(predictor, None)
+        labels = outputs.labels(1 if predictions.ndim == 1 else predictions.shape[1])
+        numbers = _numbers(predictions, predictor.method)
+        targets = None if y is None else _read_targets(y, X, predictor, labels)
+        losses: list[CurveLoss] = []
+        for method, effect in curves:
+            columns = [_column_of(label, labels, effect) for label in effect.outputs]
+            against = {"prediction": numbers[:, columns]}
+            if targets is not None:
+                against["target"] = targets[:, columns]
+            losses += _losses_of(effect, method, X, against, weights)
+        # Losses against the prediction come first, so that methods can be compared line by line.
+        ordered = tuple(sorted(losses, key=lambda loss: loss.against))
+        return cls(ordered, predictor.n_rows, predictor.n_calls, backend_of(X))
 
     @property
     def table(self) -> Any:
@@ -142,101 +239,6 @@ class ModelFidelity(ResultView):
 
 
 @names_arguments()
-def model_fidelity(
-    model: Any,
-    X: Any,
-    effects: Effect | Sequence[Effect] | Mapping[str, Effect | Sequence[Effect]],
-    *,
-    y: Any = None,
-    response_method: str | None = None,
-    sample_weight: Any = None,
-) -> ModelFidelity:
-    """Measure how well effect curves alone approximate the model: the mean squared difference of the two.
-
-    For each row, the curve is evaluated at the row's value of the feature, i.e. it is the prediction from the curve
-    alone. Smaller is better.
-
-    Parameters
-    ----------
-    model : object with predict or predict_proba, or function
-        The model of the curves.
-    X : pandas or polars frame, pyarrow table or 2-d array
-        Rows to compare at, preferably other rows than those of the curves. Each is predicted once, for any number of
-        curves.
-    effects : Effect, list of Effect, or mapping
-        Results of `effect`. A mapping from names to effects, or to lists of effects, names the methods in the tables.
-    y : column, optional
-        The target. If passed, curves are compared with it as well, as in the table of the paper. For a class, it is the
-        indicator of the class.
-    response_method : {"predict", "predict_proba", "decision_function"}, optional
-        Method of the model; the same as for the effects.
-    sample_weight : 1-d array, optional
-        Sample weights.
-
-    Returns
-    -------
-    ModelFidelity
-        `table` has a row for each curve, `overall` one for each method.
-
-    Notes
-    -----
-    How to read it: one feature seldom explains much of a prediction, so values are far from 0. Compare methods, and
-    compare with the variance of the predictions, the value of a constant curve. Against the target, the noise of the
-    target is added to all methods. A method with several curves per feature, such as PDPs in subgroups, is expected to
-    be closer than one with a single curve, since it also uses the subgroup.
-
-    Curves are linear between their points and constant beyond the ends; levels have their own values. With subgroups,
-    each row uses the curve of its subgroup. Curves of kind "ale" have mean 0, so the mean prediction of the rows of X
-    (within the subgroup) is added. A row without a value on a curve, because the feature is missing, has a level
-    without a value, or the subgroup has no curve, gets the mean prediction of X, so that all methods are compared on
-    the same rows; the column `off_curve` counts these rows.
-
-    `std_error` is that of a mean over independent rows.
-
-    Examples
-    --------
-    >>> import subgrove as sg
-    >>> train, test = sg.datasets.bike(split=0.7, random_state=1)
-    >>> groups = sg.find_subgroups(train.X, features="temp")
-    >>> def model(X):
-    ...     return 100 * X["temp"] - 2 * X["hum"] + 900 * (X["season"] == "SUMMER")
-    >>> effects = {
-    ...     "PDP": sg.effect(model, train.X, "temp", subgroups=None),
-    ...     "ALE": sg.effect(model, train.X, "temp", kind="ale"),
-    ...     "cs-PDP": sg.effect(model, train.X, "temp", subgroups=groups["temp"]),
-    ... }
-    >>> fid = sg.model_fidelity(model, test.X, effects)
-    >>> fid.table[["feature", "method", "subgroups", "n", "estimate"]].round(1)
-      feature  method  subgroups    n  estimate
-    0    temp     PDP          1  219  147621.2
-    1    temp     ALE          1  219  151285.5
-    2    temp  cs-PDP          4  219    1669.0
-    """
-    curves = list(_named_effects(effects))
-    names, n_rows = names_and_rows(X)
-    if not n_rows:
-        raise InputError("X has no rows. Pass at least one.")
-    reject_another_index(X, sample_weight=sample_weight)
-    weights = read_weights(sample_weight, n_rows)
-    predictor = model_for_effect(model, response_method)
-    everything = GridBlock(dict, lambda: "unchanged rows")
-    predictions = predict_in_batches(predictor, Frames(X, ()), everything, batch_rows(len(names)))
-    outputs = ModelOutputs.of(predictor, None)
-    labels = outputs.labels(1 if predictions.ndim == 1 else predictions.shape[1])
-    numbers = _numbers(predictions, predictor.method)
-    targets = None if y is None else _read_targets(y, X, predictor, labels)
-    losses: list[CurveLoss] = []
-    for method, effect in curves:
-        columns = [_column_of(label, labels, effect) for label in effect.outputs]
-        against = {"prediction": numbers[:, columns]}
-        if targets is not None:
-            against["target"] = targets[:, columns]
-        losses += _losses_of(effect, method, X, against, weights)
-    # Losses against the prediction come first, so that methods can be compared line by line.
-    ordered = tuple(sorted(losses, key=lambda loss: loss.against))
-    return ModelFidelity(ordered, predictor.n_rows, predictor.n_calls, backend_of(X))
-
-
 def _named_effects(effects: Any) -> Iterator[tuple[str, Effect]]:
     """Yield each effect with the name of its method."""
     pairs = effects.items() if isinstance(effects, Mapping) else [(None, effects)]
