@@ -157,9 +157,7 @@ def _target(torch: Any, net: Any, X: Any) -> Any:
 
 
 def _importance(model: Any, X: Any, y: Any, groups: Any, repeats: int) -> Any:
-    return sg.importance(
-        model, X, y, sampler=groups, n_repeats=repeats, random_state=1, check_fidelity=False, progress=False
-    )
+    return sg.importance(model, X, y, sampler=groups, n_repeats=repeats, random_state=1, check_fidelity=False)
 
 
 def _best_batch(torch: Any, net: Any, X: Any) -> int:

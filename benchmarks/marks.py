@@ -54,7 +54,7 @@ def simulate(name: str, n: int, expected: float, runs: int) -> tuple[Floats, Flo
         y = f(X[:, 0]) + rng.normal(size=n)
         imp = sg.importance(
             partial(predict, f), X, y, sampler="marginal", features=[0], loss=loss, random_state=run,
-            check_fidelity=False, progress=False,
+            check_fidelity=False,
         )  # fmt: skip
         line = imp.overall.iloc[0]
         lines.append((line["conf_low"] <= expected <= line["conf_high"], line["reliable"] != ""))

@@ -90,7 +90,6 @@ def ours_marginal(task: Task, *, check_fidelity: bool = False) -> Any:
         n_repeats=REPEATS,
         random_state=0,
         check_fidelity=check_fidelity,
-        progress=False,
     )
 
 
@@ -104,7 +103,6 @@ def ours_conditional(task: Task, sampler: Any) -> Any:
     return sg.importance(
         task.model, task.X, task.y, sampler=sampler, train=task.train, n_repeats=REPEATS, random_state=0,
         check_fidelity=False,
-        progress=False,
     )  # fmt: skip
 
 

@@ -308,7 +308,6 @@ def run(chosen: Mapping[str, ConditionalDraw], n_train: int, repetitions: int, s
                         random_state=start,
                         check_fidelity=False,
                         loss="squared_error",
-                        progress=False,
                     )
                     error = float(imp.overall["estimate"].iloc[0]) - one.importance
                     squares.setdefault((model, method), []).append(error**2)

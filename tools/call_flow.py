@@ -76,7 +76,7 @@ def calls() -> dict[str, Callable[[], Any]]:
 
     importance, effect, command = LIMITS
     return {
-        importance: lambda: sg.importance(model, data.X, data.y, random_state=1, progress=False),
+        importance: lambda: sg.importance(model, data.X, data.y, random_state=1),
         effect: lambda: sg.effect(model, data.X, "temp"),
         command: explain,
     }

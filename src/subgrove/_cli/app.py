@@ -14,6 +14,7 @@ import typer
 from subgrove._cli.data_commands import dependence, fidelity, subgroups
 from subgrove._cli.explain import demo, explain, report
 from subgrove._cli.terminal import STDOUT, Output, errors_as_messages
+from subgrove._core.execution import hidden_progress
 from subgrove._version import __version__
 
 _EXIT_CODES = (
@@ -68,7 +69,7 @@ def _command(function: Callable[[Any, Output], None]) -> Callable[..., None]:
         parsed = options(**values)
         piped = any(str(values.get(name)) == STDOUT for name in ("out", "json", "markdown"))
         output = Output(quiet=parsed.quiet, results=not piped)
-        with errors_as_messages(output, debug=parsed.debug):
+        with errors_as_messages(output, debug=parsed.debug), hidden_progress(parsed.quiet):
             function(parsed, output)
 
     call.__doc__ = function.__doc__

@@ -46,7 +46,6 @@ def dependence(options: FeatureOptions, output: Output) -> None:
         features=features,
         random_state=options.random_state,
         n_jobs=options.n_jobs,
-        progress=output.progress,
     )
     table = result.table.sort_values("explained", ascending=False, kind="stable")
     rows = [
@@ -79,7 +78,6 @@ def fidelity(options: FidelityOptions, output: Output) -> None:
         classifier=False,
         random_state=options.random_state,
         n_jobs=options.n_jobs,
-        progress=output.progress,
         **selected,
     )
     overall, table = records(result.overall), records(result.table)

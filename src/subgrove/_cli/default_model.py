@@ -134,7 +134,7 @@ def split_rows(task: LearningTask, random_state: int) -> tuple[LearningTask, Lea
 
 
 def cross_validate(
-    task: LearningTask, *, forest: bool, random_state: int, n_jobs: int | None = None, progress: bool | None = False
+    task: LearningTask, *, forest: bool, random_state: int, n_jobs: int | None = None
 ) -> tuple[SkillScore, ...]:
     """Return the performance of the default model in 5-fold cross-validation over all rows."""
     from sklearn.model_selection import KFold, StratifiedKFold
@@ -143,7 +143,7 @@ def cross_validate(
     folds = (StratifiedKFold if classes else KFold)(FOLDS, shuffle=True, random_state=random_state)
     splits = list(folds.split(task.X, task.y if classes else None))
     losses = []
-    with progress_bar(progress, FOLDS, "Cross-validation") as done:
+    with progress_bar(FOLDS, "Cross-validation") as done:
         for fold_losses in parallel_map(partial(_fold_losses, task, forest, random_state), splits, n_jobs):
             losses.append(fold_losses)
             done(1)

@@ -130,9 +130,7 @@ def _train_default(options: ExplainOptions, table: FileTable, task: LearningTask
     """Cross-validate the default model on all rows, then train it on the training rows."""
     seed = options.random_state
     learned, held_out = (task, _test_rows(options, table, task)) if options.test else split_rows(task, seed)
-    scores = cross_validate(
-        task, forest=options.forest, random_state=seed, n_jobs=options.n_jobs, progress=output.progress
-    )
+    scores = cross_validate(task, forest=options.forest, random_state=seed, n_jobs=options.n_jobs)
     model = train(learned, forest=options.forest, random_state=seed)
     performance = ", ".join(map(str, scores))
     output.say(f"\nHeld-out performance (5-fold cross-validation, {len(task.y):,} rows): {performance}")
@@ -213,7 +211,6 @@ def _write_report(
         random_state=options.random_state,
         labels={**labels, "description": fitted.description, "origin": fitted.origin},
         n_jobs=options.n_jobs,
-        progress=output.progress,
         **settings,
     )
     if options.json is not None:

@@ -59,7 +59,6 @@ def importance(
     check_fidelity: bool = True,
     random_state: RandomStateLike = None,
     n_jobs: int | None = None,
-    progress: bool | None = None,
 ) -> ImportanceResult:
     """Increase of a model's loss when a feature is resampled (Algorithm 1 of the paper).
 
@@ -113,8 +112,6 @@ def importance(
         Makes results reproducible, independently of `n_jobs` and the order of features.
     n_jobs : int, optional
         Number of processes; None follows `joblib.parallel_config`.
-    progress : bool, optional
-        Whether to show a progress bar; None shows it in a terminal.
 
     Returns
     -------
@@ -174,7 +171,6 @@ def importance(
         check_fidelity=check_fidelity,
         random_state=random_state,
         n_jobs=n_jobs,
-        progress=progress,
     )
     if is_large(X):
         from subgrove._importance.chunked import importance_of_chunks
@@ -193,7 +189,7 @@ def importance(
     data = read_rows(spec, X, y, sample_weight, predictor.classes, probabilities=probabilities)
     fitted = fit(spec, data, train)
     context, residuals = _context(spec, data, fitted, predictor, probabilities)
-    results = score_features(context, data.features, n_jobs, progress)
+    results = score_features(context, data.features, n_jobs, progress=True)
     return _result(spec, data, fitted, context, results, residuals)
 
 

@@ -57,9 +57,7 @@ def importance_on_device(spec: ImportanceSpec) -> ImportanceResult:
         with model._inference():
             predictor = _predictor(spec, data, frames, host)
             baseline = predictor.baseline_losses()
-            results = score_on_device(
-                predictor, sampler, table, data.features, spec.n_repeats, spec.seed, checker, spec.progress
-            )
+            results = score_on_device(predictor, sampler, table, data.features, spec.n_repeats, spec.seed, checker)
     fitted = FittedRows(sampler, table, train, mark.result())
     warn_of_same_rows(sampler, fitted.fingerprint, table, train, level=4)
     warn_of_singletons(results, level=4)

@@ -53,7 +53,6 @@ class ImportanceSpec:
     check_fidelity: bool
     seed: int
     n_jobs: int | None
-    progress: bool | None
 
     def parse_features(self, names: Sequence[str]) -> tuple[Feature, ...]:
         """Return the features among the columns of the data."""

@@ -212,7 +212,6 @@ def grow_forests(inputs: ReportInputs, first: Sequence[str]) -> ReportForests:
         threshold=DEPENDENT,
         random_state=inputs.seed,
         n_jobs=inputs.n_jobs,
-        progress=False,
     )
     return ReportForests(result, len(rows), n_trees)
 

@@ -39,12 +39,12 @@ from subgrove._report.wording import cautions, highlights, tidy
 from subgrove.exceptions import ParameterError, SubgroveWarning
 
 
-def summarize(inputs: ReportInputs, labels: ReportLabels, *, progress: bool | None) -> Summary:
+def summarize(inputs: ReportInputs, labels: ReportLabels) -> Summary:
     """Return the summary of a report."""
     data = data_summary(inputs, labels.columns)
     messages: list[str] = []
     n = len(inputs.features)
-    with progress_bar(progress, 7 * n, "Explaining the model") as advance, _collected(messages):
+    with progress_bar(7 * n, "Explaining the model") as advance, _collected(messages):
         quality = performance(inputs)
         common: dict[str, Any] = {
             "features": list(inputs.features),
@@ -52,7 +52,6 @@ def summarize(inputs: ReportInputs, labels: ReportLabels, *, progress: bool | No
             "n_repeats": inputs.n_repeats,
             "random_state": inputs.seed,
             "n_jobs": inputs.n_jobs,
-            "progress": False,
         }
         X, y = inputs.used.X, inputs.used.y
         conditional = importance(inputs.model, X, y, sampler=inputs.sampler, train=inputs.fitted_on, **common)
@@ -236,7 +235,6 @@ def report(
     labels: Mapping[str, Any] | None = None,
     random_state: RandomStateLike = None,
     n_jobs: int | None = None,
-    progress: bool | None = None,
 ) -> Report:
     """Explain a model in one report: performance, dependence between features, importance, subgroups and curves.
 
@@ -267,8 +265,6 @@ def report(
         Seed. The same seed gives the same report for any number of jobs.
     n_jobs : int, optional
         Number of jobs, as in joblib.
-    progress : bool, optional
-        Whether to show a progress bar; by default in a terminal.
 
     Returns
     -------
@@ -300,4 +296,4 @@ def report(
     )
     train, test = inputs.train, inputs.used
     with read_once(train.X, inputs.drawn.X, table=train.table), read_once(test.X, table=test.table):
-        return Report(summarize(inputs, texts, progress=progress))
+        return Report(summarize(inputs, texts))

@@ -55,7 +55,6 @@ def score_on_device(
     n_repeats: int,
     seed: int,
     checker: FidelityChecker | None,
-    progress: bool | None,
 ) -> list[FeatureResult]:
     """Return the results of features; each is started before the sums of the last one are read."""
     weights, n = predictor.arrays.host_weights, predictor.arrays.n_rows
@@ -66,7 +65,7 @@ def score_on_device(
 
     results: list[FeatureResult] = []
     pending: PendingResult | None = None
-    with progress_bar(progress, len(features), "Predicting") as done:
+    with progress_bar(len(features), "Predicting") as done:
         for feature in map_ahead(drawn, features, _n_workers(predictor.model, sampler)):
             following = predictor.start(feature, n_repeats, checker)
             if pending is not None:

@@ -38,12 +38,12 @@ from subgrove.samplers.resampled_feature import ResampledFeature
 
 
 def score_features(
-    context: ScoringContext, features: Sequence[Feature], n_jobs: int | None = 1, progress: bool | None = False
+    context: ScoringContext, features: Sequence[Feature], n_jobs: int | None = 1, *, progress: bool = False
 ) -> list[FeatureResult]:
     """Return the results of features, computed in several processes."""
     total = context.frames.n_rows * context.n_repeats * len(features)
     workers = min(effective_jobs(n_jobs), len(features))
-    with progress_bar(progress, total, "Predicting") as done:
+    with progress_bar(total if progress else 0, "Predicting") as done:
         if workers == 1:
             return _score(context, features, done)
         shares = [features[at::workers] for at in range(workers)]
