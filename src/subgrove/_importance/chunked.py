@@ -51,6 +51,11 @@ def importance_of_chunks(spec: ImportanceSpec) -> ImportanceResult:
             "n_repeats=AdaptiveRepeats(...) is not available for large data: each round of repeats would read all data "
             "again. Pass a number; with many rows, few repeats suffice."
         )
+    if spec.groups is not None:
+        raise ParameterError(
+            "groups is not available for large data, whose sums are not stored by group. Call importance with a table "
+            "in memory of all rows of some of the groups."
+        )
     sample_size = whole_number("sample_size", large.sample_size, least=2)
     response = response_for(spec.losses, spec.response_method)
     probabilities = gives_probabilities(response)

@@ -31,7 +31,7 @@ from subgrove._scoring.row_losses import names_of
 
 def runs_on_device(spec: ImportanceSpec) -> bool:
     """Return whether an importance is computed on the device: its losses are, and nothing needs single predictions."""
-    if spec.response_method is not None or spec.adaptive is not None:
+    if spec.response_method is not None or spec.adaptive is not None or spec.groups is not None:
         return False
     responses = ("value",) if spec.model.output == "value" else ("probability", "label")
     return all(loss.response_method in responses and on_tensors(loss) is not None for loss in spec.losses)

@@ -121,6 +121,13 @@ class ImportanceData:
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_source": None}
 
+    def _reject_groups(self, method: str) -> None:
+        if self.scores[0].clusters is not None:
+            raise ParameterError(
+                f"{method} assumes independent rows, but this result was computed with groups=. Read .overall, whose "
+                f"intervals and p-values are cluster-robust."
+            )
+
     def _reject_scores(self, what: str, needs: str) -> None:
         without = [loss for loss, per_row in zip(self.losses, self.per_row_losses, strict=True) if not per_row]
         if without:
@@ -159,7 +166,7 @@ def overall_line(result: ImportanceData, score: FeatureResult, at: int) -> dict[
         **{name: float(value) for name, value in columns.items()},
         "reliable": "" if correction is None else reliability(score, at, result.weights, float(correction.df)),
         "mc_error": float(np.sqrt(components[MONTE_CARLO][0])),
-        "noise": "none" if over_rows and not per_row else label(result.covered, calibrated=_is_calibrated(score)),
+        "noise": "none" if over_rows and not per_row else label(result.covered, score),
         **({} if check is None else {"auc": check.auc, "mmd": check.mmd, "fidelity": check.verdict}),
     }
 
@@ -180,15 +187,11 @@ def subgroup_lines(result: ImportanceData, score: FeatureResult, at: int) -> lis
             **{name: float(values[k]) for name, values in columns.items()},
             "reliable": "" if correction is None else reliability(score, at, result.weights, correction.df[k], k),
             "mc_error": float(np.sqrt(score.mc_variance[at, k])),
-            "noise": label(result.covered, calibrated=_is_calibrated(score)),
+            "noise": label(result.covered, score),
             **({} if check is None else {"fidelity": check.verdict}),
         }
         for k in range(len(score.rules))
     ]
-
-
-def _is_calibrated(score: FeatureResult) -> bool:
-    return score.calibration is not None and score.calibration.is_used
 
 
 def subgroup_columns(score: FeatureResult, k: int) -> dict[str, Any]:
@@ -222,8 +225,10 @@ def sampler_choices(result: ImportanceData) -> dict[str, list[SamplerChoice]]:
 
 def result_text(result: ImportanceData) -> str:
     """Return a result as text: the largest importances first, those of unrealistic rows marked."""
+    groups = result.settings.get("n_groups")
+    grouped = "" if groups is None else f" in {groups:,} groups"
     lines = [
-        f"<ImportanceResult: {count_of(len(result.scores), 'feature')}, {count_of(result.n_rows, 'row')}, "
+        f"<ImportanceResult: {count_of(len(result.scores), 'feature')}, {count_of(result.n_rows, 'row')}{grouped}, "
         f"sampler {result.settings.get('sampler')}, loss {', '.join(result.losses)}>"
     ]
     width = max(len(name) for name in result.features)
@@ -285,6 +290,7 @@ def same_rows(one: ImportanceData, two: ImportanceData) -> bool:
         one.settings.get("fingerprint") == two.settings.get("fingerprint")
         and one.n_rows == two.n_rows
         and np.array_equal(_row_weights(one), _row_weights(two))
+        and np.array_equal(one.scores[0].clusters, two.scores[0].clusters)
     )
 
 
@@ -300,7 +306,7 @@ def _degrees_of_freedom(
     one: ImportanceData, two: ImportanceData, first: FeatureResult, second: FeatureResult, loss: tuple[int, int]
 ) -> float:
     """Return n - 1 for paired differences; for different rows those of Welch and Satterthwaite."""
-    n, m = float(first.sizes.sum()), float(second.sizes.sum())
+    n, m = first.n_units, second.n_units
     if same_rows(one, two):
         return n - 1
     own = float(overall_variance(first, one.weights)[loss[0]])
@@ -330,5 +336,5 @@ def _difference_line(
         "other": b,
         **{name: float(value) for name, value in columns.items()},
         "p_value": 1.0 if abs(a - b) <= _ROUNDING * max(abs(a), abs(b)) else min(1.0, 2 * min(p, 1 - p)),
-        "noise": label(covered),
+        "noise": label(covered, first),
     }

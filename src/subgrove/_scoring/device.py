@@ -152,7 +152,7 @@ def _result(drawn: DrawnFeature, sums: dict[str, Floats], weights: Floats | None
     resampled = drawn.resampled
     groups, m = resampled.groups, sums["sums"].shape[1]
     sizes = np.bincount(groups.code, weights=weights, minlength=len(groups)).astype(np.float64)
-    spread = spread_from_sums(sums["squares"], sums["squared_means"], weights is not None, m)
+    spread = spread_from_sums((sums["squares"], None), sums["squared_means"], weights is not None, m)
     if len(sums["squared_means"]) > 1 and sums["donors_in_group"]:
         spread *= np.where(sizes > 2, (sizes - 1) / np.maximum(sizes - 2, 1.0), 1.0) ** 2
     sampled = groups.code if resampled.exact is None else groups.code[~resampled.exact.rows]

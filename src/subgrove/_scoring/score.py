@@ -147,7 +147,8 @@ class FeatureScorer:
                     earlier.donors.go_on(resampled, done)
                 return replace(earlier, accumulator=more, n_done=done, n_jobs=None, n_added=0)
         arrays = NumpyArrays(context.frames.n_rows, context.weights)
-        accumulator = LossAccumulator(arrays, resampled, len(context.baseline_losses), n_repeats)
+        sizes = (len(context.baseline_losses), n_repeats)
+        accumulator = LossAccumulator(arrays, resampled, *sizes, context.table.clusters)
         values = context.prediction_values
         shifts = None if values is None else PredictionShifts(values)
         donors = None
