@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from subgrove._cli.default_model import TRAIN_SHARE, cross_validate, split_rows, train
+from subgrove._cli.default_model import cross_validate, train
 from subgrove._cli.learning_task import LearningTask, learning_task
 from subgrove._cli.load_model import LoadedModel, columns_for, labels_for, load_model
 from subgrove._cli.options import DemoOptions, ExplainOptions, RebuildOptions, ReportOptions
@@ -19,6 +19,14 @@ from subgrove._cli.reading import (
     read_like,
     read_table_file,
     selected_columns,
+)
+from subgrove._cli.splitting import (
+    TRAIN_SHARE,
+    dependent_groups,
+    describe_split,
+    known_classes,
+    split_rows,
+    with_roles,
 )
 from subgrove._cli.terminal import STDOUT, Output, check_output, number, write_result
 from subgrove.exceptions import ParameterError
@@ -53,6 +61,8 @@ def explain(options: ExplainOptions, output: Output) -> None:
     subgrove explain rows.csv -t price --model model.skops --test new_rows.csv
     subgrove explain rows.csv -t price --quiet --json - | jq '.features[0].headline'
     subgrove explain folder_of_parquet/ -t price --sample-size 50000
+    subgrove explain weather.csv -t rain --time date
+    subgrove explain visits.csv -t pain --group patient
     """
     start = time.perf_counter()
     _check_report_files(options)
@@ -60,6 +70,7 @@ def explain(options: ExplainOptions, output: Output) -> None:
     table = _read(options, loaded)
     print_columns(table, output, options.target)
     task = learning_task(table, options.target, options.task or (loaded.kind if loaded else None))
+    task = with_roles(task, options.time, options.group, _used_by(loaded, options))
     for note in (*table.notes, *task.notes):
         output.note(note)
     features = feature_names(options.features, task.X, "--features", options.target)
@@ -120,28 +131,39 @@ def report(options: RebuildOptions, output: Output) -> None:
 
 def _read(options: ExplainOptions, loaded: LoadedModel | None) -> FileTable:
     required = {options.target: "--target"}
+    for option, name in (("--time", options.time), ("--group", options.group)):
+        if name == options.target:
+            raise ParameterError(f"{option} {name} is the target. Name the column that orders or groups the rows.")
+        required |= {} if name is None else {name: option}
     if loaded is not None and loaded.columns is not None:
         required |= dict.fromkeys(loaded.columns, "the model needs it")
         options = replace(options, columns=list(required))
     return read_table_file(options, required=required, keep_all=loaded is not None)
 
 
+def _used_by(loaded: LoadedModel | None, options: ExplainOptions) -> tuple[str, ...]:
+    """Return columns that remain features even if they order or group the rows: those that a fitted model uses."""
+    return () if loaded is None else tuple(loaded.columns or options.columns)
+
+
 def _train_default(options: ExplainOptions, table: FileTable, task: LearningTask, output: Output) -> FittedModel:
     """Cross-validate the default model on all rows, then train it on the training rows."""
     seed = options.random_state
-    learned, held_out = (task, _test_rows(options, table, task)) if options.test else split_rows(task, seed)
+    learned, held_out = (task, _test_rows(options, table, task)) if options.test else _split(options, task, output)
+    selected, validation, errors = describe_split(options.time, options.group)
     scores = cross_validate(task, forest=options.forest, random_state=seed, n_jobs=options.n_jobs)
     model = train(learned, forest=options.forest, random_state=seed)
     performance = ", ".join(map(str, scores))
-    output.say(f"\nHeld-out performance (5-fold cross-validation, {len(task.y):,} rows): {performance}")
+    output.say(f"\nHeld-out performance ({validation}, {len(task.y):,} rows): {performance}")
     if scores[0].value <= 2 * scores[0].std_error:
         output.say("The model is not better than a constant prediction; its explanation says little about the target.")
-    name, share = options.data.name, f"{TRAIN_SHARE:.0%} of the rows, selected at random"
-    training = f"all rows of {name}" if options.test else share
+    name = options.data.name
+    training = f"all rows of {name}" if options.test else selected
     test = f"the {len(held_out.y):,} rows of {options.test.name}" if options.test else f"the other {len(held_out.y):,}"
     sentences = (
         f"Trained by subgrove explain on {training} ({len(learned.y):,}), explained on {test}.",
-        f"In 5-fold cross-validation of {name}: {performance}.",
+        f"In {validation} of {name}: {performance}.",
+        errors,
         table.sampling,
     )
     origin = " ".join(sentence for sentence in sentences if sentence)
@@ -162,8 +184,10 @@ def _use_loaded(
     if options.test:
         learned, held_out, caveat = task, _test_rows(options, table, task, loaded), f" of {options.test.name}."
     else:
-        learned, held_out = split_rows(task, options.random_state)
-        caveat = "; whether these were used to train it is unknown."
+        learned, held_out = _split(options, task, output)
+        selected, _, errors = describe_split(options.time, options.group)
+        how = "" if options.time is None and options.group is None else f" Samplers: {selected}. {errors}"
+        caveat = f"; whether these were used to train it is unknown.{how}"
         output.note("If the model was trained on some of these rows, its performance is overestimated (see --test).")
     origin = (
         f"Loaded from a file. Samplers were fitted on {len(learned.y):,} rows, the model is explained on "
@@ -172,13 +196,24 @@ def _use_loaded(
     return FittedModel(loaded.model, learned, held_out, loaded.description, origin.strip())
 
 
+def _split(options: ExplainOptions, task: LearningTask, output: Output) -> tuple[LearningTask, LearningTask]:
+    """Split the rows at random, by time or by group."""
+    learned, held_out = split_rows(task, options.random_state)
+    held_out = known_classes(learned, held_out)
+    for note in held_out.notes:
+        output.note(note)
+    return learned, held_out
+
+
 def _test_rows(
     options: ExplainOptions, table: FileTable, task: LearningTask, loaded: LoadedModel | None = None
 ) -> LearningTask:
     """Read the rows of --test with the columns, kinds and classes of the training rows."""
     assert options.test is not None
     more = read_like(replace(options, data=options.test), table, keep_all=loaded is not None)
-    held_out = learning_task(more, options.target, task.kind)
+    held_out = with_roles(
+        learning_task(more, options.target, task.kind), options.time, options.group, _used_by(loaded, options)
+    )
     y = held_out.y if loaded is None else labels_for(loaded, held_out.y, options.target)
     known = y.isin(set(task.y)) if task.kind == "classification" else y.notna()
     if not known.all():
@@ -210,6 +245,7 @@ def _write_report(
         (fitted.test.X, fitted.test.y),
         random_state=options.random_state,
         labels={**labels, "description": fitted.description, "origin": fitted.origin},
+        groups=dependent_groups(fitted.test),
         n_jobs=options.n_jobs,
         **settings,
     )
@@ -219,6 +255,8 @@ def _write_report(
         write_result(options.markdown, report.to_markdown())
     write_result(options.out, report.to_html())  # last: it shows that all files are complete
     _print_importance(report.summary, output)
+    for warning in report.summary.warnings:
+        output.note(f"Warning: {warning}")
 
 
 def _print_importance(summary: Any, output: Output) -> None:

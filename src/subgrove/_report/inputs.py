@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,10 +13,11 @@ import numpy.typing as npt
 from subgrove._core.execution import effective_jobs, read_seed, stream
 from subgrove._core.kinds import Rows
 from subgrove._core.text import quote
-from subgrove._core.validate import whole_number
+from subgrove._core.validate import reject_another_index, whole_number
 from subgrove._data.columns import parse_features
 from subgrove._data.replace_columns import Frames
 from subgrove._data.table import Table, read_table
+from subgrove._importance.spec import read_clusters
 from subgrove._models.predictor import (
     Predictor,
     Target,
@@ -68,7 +69,8 @@ class LabelledRows:
         if len(rows) == self.n:
             return self
         part = Frames(self.X, self.table.columns).changed(rows, {})
-        return LabelledRows(part, np.asarray(self.y)[rows], read_table(part, lenient=True))
+        clusters = None if self.table.clusters is None else self.table.clusters[rows]
+        return LabelledRows(part, np.asarray(self.y)[rows], read_table(part, lenient=True).with_clusters(clusters))
 
 
 @dataclass(frozen=True)
@@ -176,11 +178,15 @@ def read_inputs(
     random_state: Any,
     target: str | None,
     n_jobs: int | None,
+    groups: Any,
 ) -> ReportInputs:
     """Return the validated arguments of `report`."""
     seed = read_seed(random_state)
     trained, tested = (read_pair(rows, argument, model, seed) for rows, argument in ((train, "train"), (test, "test")))
     _reject_other_columns(trained.table.names, tested.table.names)
+    reject_another_index(tested.X, groups=groups)
+    clusters = read_clusters(groups, tested.table, np.arange(tested.n))
+    tested = replace(tested, table=tested.table.with_clusters(clusters))
     effective_jobs(n_jobs)  # raises if n_jobs is invalid
     depth = whole_number("max_depth", max_depth, least=0)
     names = _features(features, tested.table.names)

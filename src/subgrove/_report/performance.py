@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._core.kinds import Floats
+from subgrove._core.kinds import Floats, Rows
 from subgrove._core.text import count_of, number, percent
 from subgrove._models.predictor import Predictions, read_target
 from subgrove._report.inputs import ReportInputs
 from subgrove._report.summary import Score
+from subgrove._scoring.estimate_variance import mean_variance
 from subgrove._scoring.row_losses import ALL, RowLosses, describe_baseline_row
 from subgrove.losses import Loss, get
 
@@ -62,6 +63,7 @@ class PairedLosses:
 
     own: Floats
     constant: Floats | None
+    clusters: Rows | None = None
 
     @property
     def value(self) -> float:
@@ -77,13 +79,13 @@ class PairedLosses:
         if self.constant is None or self.skill is None:
             return "good"
         saved = self.constant - self.own
-        if saved.mean() <= SIGNIFICANT * (_error(saved) or 0.0):
+        if saved.mean() <= SIGNIFICANT * (_error(saved, self.clusters) or 0.0):
             return "useless"
         return "weak" if self.skill < WEAK else "good"
 
     def score(self, name: str) -> Score:
         constant = None if self.constant is None else float(self.constant.mean())
-        return Score(name, self.value, _error(self.own), constant, self.skill)
+        return Score(name, self.value, _error(self.own, self.clusters), constant, self.skill)
 
 
 def performance(inputs: ReportInputs) -> Performance:
@@ -116,7 +118,8 @@ def _row_losses(inputs: ReportInputs, loss: Loss, predictions: Predictions) -> P
     scoring = RowLosses((loss,), tested, probabilities)
     constant = _constant(loss, trained, inputs.test.n, probabilities=probabilities)
     own = scoring.rows(predictions, ALL, describe_baseline_row)[0]
-    return PairedLosses(own, None if constant is None else scoring.rows(constant, ALL, describe_baseline_row)[0])
+    losses = None if constant is None else scoring.rows(constant, ALL, describe_baseline_row)[0]
+    return PairedLosses(own, losses, inputs.test.table.clusters)
 
 
 def _constant(loss: Loss, trained: Any, n: int, *, probabilities: bool) -> npt.NDArray[Any] | None:
@@ -155,14 +158,14 @@ def _of_numbers(inputs: ReportInputs, predictions: Predictions) -> list[Score]:
     squares = _row_losses(inputs, get("squared_error"), predictions)
     assert squares.constant is not None
     root, constant = float(np.sqrt(squares.value)), float(np.sqrt(squares.constant.mean()))
-    error = _error(squares.own)
+    error = _error(squares.own, squares.clusters)
     of_root = None if error is None or root == 0 else error / (2 * root)
     skill = None if constant == 0 else 1 - root / constant
     scores.append(Score("root mean squared error", root, of_root, constant, skill))
     if squares.constant.mean() > 0:
         ratio = squares.value / float(squares.constant.mean())
         moves = (squares.own - ratio * squares.constant) / squares.constant.mean()
-        scores.append(Score("R squared", 1 - ratio, _error(moves), 0.0, 1 - ratio))
+        scores.append(Score("R squared", 1 - ratio, _error(moves, squares.clusters), 0.0, 1 - ratio))
     return scores
 
 
@@ -183,7 +186,9 @@ def _auc(inputs: ReportInputs, predictions: Predictions) -> list[Score]:
     return [Score("area under the ROC curve", value, error, 0.5, 2 * value - 1)]
 
 
-def _error(values: Floats) -> float | None:
+def _error(values: Floats, clusters: Rows | None = None) -> float | None:
+    if clusters is not None and clusters.max() > 1:
+        return float(np.sqrt(mean_variance(values[None], None, np.zeros(1), clusters)[0]))
     return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else None
 
 

@@ -22,6 +22,7 @@ from subgrove._core.html_views import html_of
 from subgrove._core.text import count_of
 from subgrove._data.table import read_once
 from subgrove._importance import importance
+from subgrove._report.dependent_rows import dependence_warnings
 from subgrove._report.features import ReportResults, feature_gaps, feature_summaries, fidelity_of
 from subgrove._report.inputs import ReportInputs, ReportLabels, read_inputs, read_labels
 from subgrove._report.methods import (
@@ -54,7 +55,10 @@ def summarize(inputs: ReportInputs, labels: ReportLabels) -> Summary:
             "n_jobs": inputs.n_jobs,
         }
         X, y = inputs.used.X, inputs.used.y
+        common["groups"] = inputs.used.table.clusters
         conditional = importance(inputs.model, X, y, sampler=inputs.sampler, train=inputs.fitted_on, **common)
+        if inputs.test.table.clusters is None:
+            messages += dependence_warnings(inputs.train, inputs.used, conditional.residuals)
         advance(2 * n)
         marginal = importance(inputs.model, X, y, sampler="marginal", **common)
         advance(n)
@@ -233,6 +237,7 @@ def report(
     max_depth: int = 2,
     n_repeats: int | None = None,
     labels: Mapping[str, Any] | None = None,
+    groups: Any = None,
     random_state: RandomStateLike = None,
     n_jobs: int | None = None,
 ) -> Report:
@@ -261,6 +266,9 @@ def report(
     labels : mapping, optional
         Texts for the page: "title", "target" (name of y), "description" and "origin" of the model, "created" (date and
         time; now by default, "" for none), and "columns" (a mapping from columns to notes on them).
+    groups : column, array or str, optional
+        Group of each test row, as in `importance`, if rows of a group depend on each other: standard errors are then
+        cluster-robust. Without it, the report warns of a column that seems to group or to order dependent rows.
     random_state : int, RandomState instance or Generator, optional
         Seed. The same seed gives the same report for any number of jobs.
     n_jobs : int, optional
@@ -292,7 +300,7 @@ def report(
     """
     texts = read_labels(labels)
     inputs = read_inputs(
-        model, train, test, features, loss, sampler, max_depth, n_repeats, random_state, texts.target, n_jobs
+        model, train, test, features, loss, sampler, max_depth, n_repeats, random_state, texts.target, n_jobs, groups
     )
     train, test = inputs.train, inputs.used
     with read_once(train.X, inputs.drawn.X, table=train.table), read_once(test.X, table=test.table):

@@ -1,0 +1,185 @@
+"""Columns that order or group dependent rows: dates of a time series, identifiers of what was measured repeatedly.
+
+A random split then puts rows of the same person, or of neighbouring days, on both sides, and standard errors of
+independent rows are too small. There is a warning only with evidence:
+
+- time: a column of dates, or of numbers named like a year, or evenly spaced and named like a time, in whose order the
+  rows are; or any column of dates, or by which rows are sorted, along which the errors of the model are correlated;
+- groups: a nominal column, or a number named like an identifier, with many levels that recur, whose rows share the
+  values of several other columns, or have similar errors; for identifiers, or similar targets.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import numpy as np
+
+from subgrove._core.kinds import Floats, Rows
+from subgrove._core.text import listed
+from subgrove._data.table import TypedColumn
+from subgrove._report.inputs import LabelledRows
+
+_DATES = frozenset(("date", "datetime", "epoch", "timestamp", "year", "yr"))
+_TIMES = frozenset(("period", "time"))  # also names of durations, which are not evenly spaced
+_IDENTIFIERS = frozenset(
+    ("client", "customer", "household", "id", "ids", "participant", "patient", "person", "pupil", "subject", "user")
+)
+_MERGED = "(other)"  # rare levels that the command merges
+_MIN_TIMES, _MIN_CHANGES, _RISING, _OCCUPIED = 10, 30, 0.75, 0.6
+_MIN_CORRELATION, _Z = 0.1, 4.0
+_MIN_GROUPS, _MIN_SIZE = 20, 2.0  # levels, and mean number of rows of each
+_SAME, _MIN_SHARED = 0.9, 2  # intraclass correlation of columns that rows of a group share, and their number
+_MIN_ROWS, _MOST_LEVELS = 50, 50
+_CONSEQUENCE = (
+    "A random split then overstates the performance of a model, and intervals of independent rows are too short."
+)
+
+
+def dependence_warnings(train: LabelledRows, test: LabelledRows, residuals: Floats | None) -> list[str]:
+    """Return warnings of columns that order or group dependent rows; `residuals` (rows, outputs) are of test rows."""
+    if train.n < _MIN_ROWS:
+        return []
+    found = []
+    if time := next(_times(train, test, residuals), None):
+        name, reason = time
+        found.append(
+            f"{reason} {_CONSEQUENCE} Split the rows by time: --time {name} in the command; in Python, pass later rows "
+            f"as test, and blocks of time such as months as groups=."
+        )
+    if group := max(_groups(train, test, residuals), default=None):
+        _, name, reason = group
+        found.append(
+            f"{reason} {_CONSEQUENCE} Split the rows by {name}: --group {name} in the command; in Python, pass other "
+            f"groups as test, and groups={name!r}."
+        )
+    return found
+
+
+def _times(train: LabelledRows, test: LabelledRows, residuals: Floats | None) -> Iterator[tuple[str, str]]:
+    """Yield columns that order dependent rows, and the reason; dates and years first."""
+    index = getattr(train.X, "index", None)
+    order = np.arange(train.n)
+    if (
+        index is not None
+        and getattr(index, "is_unique", False)
+        and getattr(index, "dtype", np.dtype("O")).kind in "iuM"
+    ):
+        order = np.argsort(np.asarray(index), kind="stable")  # the order of the file, if rows were split at random
+    named = sorted(train.table, key=lambda one: (not one.info.is_date, not _words(one) & _DATES))
+    for series in named:
+        if series.info.is_nominal or len(np.unique(series.values)) < _MIN_TIMES:
+            continue
+        is_time = series.info.is_date or bool(_words(series) & _DATES)
+        is_time = is_time or bool(_words(series) & _TIMES and _evenly_spaced(series.values))
+        name, values = series.info.name, series.values[order]
+        if is_time and _in_order(values):
+            yield name, f"The rows are in the order of {name}, so that neighbours are probably dependent."
+        elif (series.info.is_date or _is_sorted(values)) and residuals is not None:
+            correlation = _along(test.table.series(name), residuals)
+            if correlation > max(_MIN_CORRELATION, _Z / np.sqrt(len(residuals))):
+                yield name, f"Errors of the model are correlated along {name} ({correlation:.2f} between neighbours)."
+
+
+def _groups(train: LabelledRows, test: LabelledRows, residuals: Floats | None) -> Iterator[tuple[float, str, str]]:
+    """Yield the strength of evidence, the columns that group dependent rows, and the reason."""
+    for series in train.table:
+        identifier = bool(_words(series) & _IDENTIFIERS)
+        if series.info.is_date or not (series.info.is_nominal or (identifier and not np.any(series.values % 1))):
+            continue
+        name, rows = series.info.name, _known(series)
+        n_groups = len(np.unique(series.values[rows]))
+        if n_groups < _MIN_GROUPS or len(rows) < _MIN_SIZE * n_groups:
+            continue
+        others = [one for one in train.table if one.info.name != name and not one.missing.any()]
+        shared = [one.info.name for one in others if _similarity(series, _numbers(one), rows)[0] > _SAME]
+        if len(shared) >= _MIN_SHARED:
+            yield len(shared), name, f"Rows of the same {name} have nearly the same {listed(shared[:3])}."
+            continue
+        tested = test.table.series(name)
+        evidence = (
+            [] if residuals is None else [("errors of the model", _similarity(tested, residuals, _known(tested)))]
+        )
+        y = np.asarray(train.y)
+        if identifier and y.dtype.kind in "iufb":
+            evidence.append(
+                (f"values of {getattr(train.y, 'name', None) or 'the target'}", _similarity(series, y[:, None], rows))
+            )
+        for what, (correlation, z) in evidence:
+            if correlation > _MIN_CORRELATION and z > _Z:
+                yield correlation, name, f"Rows of the same {name} have similar {what} (correlation {correlation:.2f})."
+
+
+def _words(series: TypedColumn) -> set[str]:
+    """Return the words of the name of a column, in lower case: patientId, patient_id and "Patient ID" have two."""
+    return set(re.sub("([a-z0-9])([A-Z])", r"\1 \2", series.info.name).lower().replace("_", " ").split())
+
+
+def _known(series: TypedColumn) -> Rows:
+    """Return the rows with a known level of their own."""
+    known = ~series.missing
+    if series.info.is_nominal and _MERGED in series.info.levels:
+        known &= series.values != series.info.levels.index(_MERGED)
+    return np.flatnonzero(known)
+
+
+def _is_sorted(values: Floats) -> bool:
+    changes = np.diff(values)
+    return bool((changes >= 0).all() or (changes <= 0).all())
+
+
+def _evenly_spaced(values: Floats) -> bool:
+    """Return whether most points of a regular grid occur; some are missing where rows were split at random."""
+    steps = np.diff(np.unique(values[~np.isnan(values)]))
+    return bool((len(steps) + 1) * steps.min() >= _OCCUPIED * steps.sum())
+
+
+def _in_order(values: Floats) -> bool:
+    """Return whether values rise (or fall) from row to row, or start again, as the years of countries do."""
+    changes = np.diff(values[~np.isnan(values)])
+    changes = changes[changes != 0]
+    rising = float(np.mean(changes > 0)) if len(changes) else 0.5
+    return _is_sorted(values) or (len(changes) >= _MIN_CHANGES and max(rising, 1 - rising) >= _RISING)
+
+
+def _along(series: TypedColumn, residuals: Floats) -> float:
+    """Return the correlation of the residuals of neighbours in the order of a column, the largest over outputs."""
+    known = np.flatnonzero(~series.missing)
+    ordered = residuals[known[np.argsort(series.values[known], kind="stable")]]
+    ordered = ordered - ordered.mean(axis=0)
+    total = (ordered**2).sum(axis=0)
+    products = (ordered[1:] * ordered[:-1]).sum(axis=0)
+    return float(np.max(products / np.where(total > 0, total, 1.0), initial=0.0))
+
+
+def _numbers(series: TypedColumn) -> Floats:
+    """Return a column as numbers (rows, parts): one-hot for levels, of which very many are left out."""
+    if not series.info.is_nominal:
+        return np.asarray(series.values, dtype=np.float64)[:, None]
+    n_levels = len(series.info.levels)
+    return np.asarray(
+        series.values[:, None] == np.arange(n_levels if n_levels <= _MOST_LEVELS else 0), dtype=np.float64
+    )
+
+
+def _similarity(series: TypedColumn, values: Floats, rows: Rows) -> tuple[float, float]:
+    """Return the intraclass correlation of values (rows, parts) within the levels of a column, and its z-score.
+
+    Estimated by the analysis of variance of all parts together; the z-score is that of the ratio of mean squares.
+    """
+    _, code = np.unique(series.values[rows], return_inverse=True)
+    values, n = values[rows], len(rows)
+    n_groups = int(code.max(initial=-1)) + 1
+    if n_groups < 2 or n <= n_groups or not values.shape[1]:
+        return 0.0, 0.0
+    values = values - values.mean(axis=0)
+    sizes = np.bincount(code)
+    means = np.array([np.bincount(code, weights=line) for line in values.T]).T / sizes[:, None]
+    between = float((sizes[:, None] * means**2).sum()) / (n_groups - 1)
+    within = float(((values - means[code]) ** 2).sum()) / (n - n_groups)
+    if between <= 0:
+        return 0.0, 0.0
+    size = (n - (sizes**2).sum() / n) / (n_groups - 1)
+    noise = np.sqrt(2 / (n_groups - 1) + 2 / (n - n_groups))
+    return (between - within) / (between + (size - 1) * within), float((between / max(within, 1e-300) - 1) / noise)
