@@ -178,7 +178,7 @@ def read_inputs(
     random_state: Any,
     target: str | None,
     n_jobs: int | None,
-    groups: Any,
+    groups: Any = None,
 ) -> ReportInputs:
     """Return the validated arguments of `report`."""
     seed = read_seed(random_state)

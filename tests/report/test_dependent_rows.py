@@ -1,0 +1,152 @@
+"""Warnings of columns that order or group dependent rows, and none without evidence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import subgrove as sg
+from subgrove._data.table import read_table
+from subgrove._report.dependent_rows import dependence_warnings
+from subgrove._report.inputs import LabelledRows
+
+N = 400
+
+
+def warnings_of(residuals: Any = None, y: Any = None, **columns: Any) -> list[str]:
+    X = pd.DataFrame(columns)
+    rows = LabelledRows(X, np.zeros(len(X)) if y is None else y, read_table(X, lenient=True))
+    return dependence_warnings(rows, rows, None if residuals is None else np.asarray(residuals)[:, None])
+
+
+def rng(seed: int = 1) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def autocorrelated(n: int, share: float = 0.8, seed: int = 1) -> Any:
+    values = rng(seed).normal(size=n)
+    for at in range(1, n):
+        values[at] = share * values[at - 1] + np.sqrt(1 - share**2) * values[at]
+    return values
+
+
+X1 = rng().normal(size=N)
+DAYS = pd.date_range("2024-01-01", periods=N)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        {"when": DAYS},
+        {"when": DAYS[::-1]},
+        {"year": np.arange(N) // 4 + 1900},
+        {"startYear": np.tile(np.arange(1980, 2020), 10)},  # years of ten countries, one after the other
+        {"time": np.arange(N) / 12 + 1990},
+    ],
+    ids=["dates", "last first", "year", "panel", "time"],
+)
+def test_rows_in_the_order_of_time_are_noticed(column: dict[str, Any]) -> None:
+    (found,) = warnings_of(**column, x=X1)
+    (name,) = column
+    assert f"in the order of {name}" in found
+    assert f"--time {name}" in found
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        {"born": DAYS[rng(2).permutation(N)]},  # dates of birth: rows are in no order of them
+        {"year_built": rng(3).integers(1900, 2020, N)},
+        {"time": np.sort(rng(4).exponential(100, N).round())},  # a duration, by which the file is sorted
+        {"age": np.sort(rng(5).integers(18, 90, N))},  # a file sorted by age
+        {"year": np.repeat([2007, 2008, 2009], [130, 130, 140])},
+        {"season": np.array(["winter", "spring", "summer", "fall"])[np.arange(N) // 100]},
+    ],
+    ids=["births", "built", "duration", "age", "three years", "season"],
+)
+def test_other_times_are_not_noticed(column: dict[str, Any]) -> None:
+    assert warnings_of(rng(6).normal(size=N), **column, x=X1) == []
+
+
+def test_correlated_errors_along_a_date_or_a_sorted_column_are_noticed() -> None:
+    errors, order = autocorrelated(N), rng(2).permutation(N)
+    assert "correlated along booked (0.67" in warnings_of(errors[order], booked=DAYS[order], x=X1)[0]
+    assert "correlated along place" in warnings_of(errors, place=np.arange(N) / 7, x=X1)[0]
+    assert warnings_of(errors, place=rng(3).permutation(N) / 7, x=X1) == []
+
+
+def test_the_order_of_the_file_is_that_of_the_index_after_a_random_split() -> None:
+    X = pd.DataFrame({"date": DAYS, "x": X1}).sample(frac=1, random_state=1)
+    rows = LabelledRows(X, np.zeros(N), read_table(X, lenient=True))
+    assert "in the order of date" in dependence_warnings(rows, rows, None)[0]
+
+
+PERSON = rng(7).permutation(np.repeat(np.arange(80), 5))
+OF_PERSON = rng(8).normal(size=(80, 3))
+
+
+@pytest.mark.parametrize("name", ["patient", "village"])
+def test_groups_whose_rows_share_columns_are_noticed(name: str) -> None:
+    labels = [f"number {one}" for one in PERSON]
+    (found,) = warnings_of(**{name: labels}, age=OF_PERSON[PERSON, 0], height=OF_PERSON[PERSON, 1], x=X1)
+    assert f"Rows of the same {name} have nearly the same age and height." in found
+    assert f"--group {name}" in found
+    assert f"groups={name!r}" in found
+
+
+def test_similar_errors_or_targets_within_groups_are_noticed() -> None:
+    similar = OF_PERSON[PERSON, 2] + rng(9).normal(size=N)
+    labels = [f"number {one}" for one in PERSON]
+    assert "similar errors of the model (correlation 0.5" in warnings_of(similar, village=labels, x=X1)[0]
+    assert "similar values of the target" in warnings_of(None, similar, patient_id=PERSON, x=X1)[0]
+    # Without an identifying name, similar targets are what a nominal feature is for.
+    assert warnings_of(rng(6).normal(size=N), similar, village=labels, x=X1) == []
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_ordinary_nominal_columns_are_not_noticed(seed: int) -> None:
+    """Levels differ in the target, which the model knows; one other column depends on the level."""
+    own = rng(seed)
+    city, species, hour = own.integers(0, 40, N), own.integers(0, 3, N), own.integers(0, 24, N)
+    found = warnings_of(
+        own.normal(size=N),
+        own.normal(size=40)[city],
+        city=[f"city {one}" for one in city],
+        species=np.array(["a", "b", "c"])[species],
+        hour=[f"{one} h" for one in hour],
+        night=hour < 6,
+        weight=own.normal(size=3)[species] + own.normal(size=N),
+        income=own.normal(size=40)[city] + own.normal(size=N),
+        rare=own.random(N) < 0.02,
+    )
+    assert found == []
+
+
+def test_identifiers_that_do_not_recur_are_not_noticed() -> None:
+    assert warnings_of(None, X1, id=np.arange(N), x=X1) == []
+
+
+def model(X: pd.DataFrame) -> Any:
+    return X["x"].to_numpy()
+
+
+def test_a_report_warns_unless_groups_are_passed() -> None:
+    X = pd.DataFrame({"date": DAYS, "x": X1})
+    y = X1 + rng(2).normal(size=N)
+    first, last = (X[:280], y[:280]), (X[280:], y[280:])
+    options: dict[str, Any] = {"features": ["x"], "n_repeats": 3, "random_state": 1}
+    found = sg.report(model, first, last, **options)
+    assert any("--time date" in one for one in found.summary.warnings)
+    assert "--time date" in found.to_html()
+    months = last[0]["date"].dt.to_period("W").astype(str)
+    grouped = sg.report(model, first, last, groups=months, **options).summary
+    assert not any("--time" in one for one in grouped.warnings)
+    assert "18 groups of dependent rows" in " ".join(grouped.methods.sentences)
+    assert next(one.value for one in grouped.methods.settings if one.name == "groups of rows") == 18
+    plain = found.summary
+    assert grouped.features[0].conditional.noise.startswith("test rows (clustered)")
+    assert grouped.model.scores[0].std_error != plain.model.scores[0].std_error
+    assert grouped.model.scores[0].value == plain.model.scores[0].value
