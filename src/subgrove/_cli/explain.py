@@ -185,8 +185,8 @@ def _use_loaded(
         learned, held_out, caveat = task, _test_rows(options, table, task, loaded), f" of {options.test.name}."
     else:
         learned, held_out = _split(options, task, output)
-        selected, _, errors = describe_split(options.time, options.group)
-        how = "" if options.time is None and options.group is None else f" Samplers: {selected}. {errors}"
+        part, _, errors = describe_split(options.time, options.group)
+        how = "" if options.time is None and options.group is None else f" Samplers: {part}. {errors}"
         caveat = f"; whether these were used to train it is unknown.{how}"
         output.note("If the model was trained on some of these rows, its performance is overestimated (see --test).")
     origin = (

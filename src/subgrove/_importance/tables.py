@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from subgrove._core.kinds import Floats
+from subgrove._core.kinds import Floats, Rows
 from subgrove._core.text import count_of
 from subgrove._data.to_containers import as_count
 from subgrove._importance.intervals import (
@@ -290,12 +290,17 @@ def same_rows(one: ImportanceData, two: ImportanceData) -> bool:
         one.settings.get("fingerprint") == two.settings.get("fingerprint")
         and one.n_rows == two.n_rows
         and np.array_equal(_row_weights(one), _row_weights(two))
-        and np.array_equal(one.scores[0].clusters, two.scores[0].clusters)
+        and np.array_equal(_row_clusters(one), _row_clusters(two))
     )
 
 
 def _same_seed(one: ImportanceData, two: ImportanceData) -> bool:
     return all(one.settings.get(key) == two.settings.get(key) for key in ("random_state", "sampler", "n_repeats"))
+
+
+def _row_clusters(result: ImportanceData) -> Rows:
+    clusters = result.scores[0].clusters
+    return np.arange(result.n_rows) if clusters is None else clusters
 
 
 def _row_weights(result: ImportanceData) -> Floats:

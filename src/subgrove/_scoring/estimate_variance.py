@@ -20,6 +20,7 @@ and in the correction for skewness, which also covers clusters of unequal size.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -52,7 +53,7 @@ def subgroup_variance(score: FeatureResult, weights: Floats | None) -> Floats:
     variances = np.full((len(score.influence), len(score.rules)), np.nan)
     for k in range(len(score.rules)):
         rows = np.flatnonzero(score.code == k)
-        own, clusters = (None if one is None else one[rows] for one in (weights, score.clusters))
+        own, clusters = _of_rows(score, weights, rows)
         if len(rows):
             values = score.influence[:, rows].astype(np.float64)
             variances[:, k] = mean_variance(values, own, score.excess[:, k], clusters)
@@ -75,10 +76,15 @@ def subgroup_skewness(score: FeatureResult, at: int, weights: Floats | None) -> 
     for k in range(len(score.rules)):
         rows = np.flatnonzero(score.code == k)
         if len(rows):
-            own, clusters = (None if one is None else one[rows] for one in (weights, score.clusters))
-            corrections[k] = skewness_correction(values[:, rows], own, clusters)
+            corrections[k] = skewness_correction(values[:, rows], *_of_rows(score, weights, rows))
     third, df = (np.concatenate([getattr(one, name) for one in corrections]) for name in ("third", "df"))
     return SkewnessCorrection(third, df)
+
+
+def _of_rows(score: FeatureResult, weights: Floats | None, rows: Any) -> tuple[Floats | None, Rows | None]:
+    """Return the weights and clusters of some rows."""
+    clusters = None if score.clusters is None else score.clusters[rows]
+    return None if weights is None else weights[rows], clusters
 
 
 def monte_carlo_variance(score: FeatureResult, at: int, *, per_row: bool) -> float:
@@ -199,10 +205,9 @@ def reliability(score: FeatureResult, at: int, weights: Floats | None, df: float
         return ""
     if score.has_rows:
         inside = slice(None) if k is None else score.code == k
-        own, values = None if weights is None else weights[inside], score.influence[at][inside]
-        if score.clusters is not None:
-            values = cluster_contributions(values[None].astype(np.float64), own, score.clusters[inside])[0]
-            own = None
+        values, (own, clusters) = score.influence[at][inside], _of_rows(score, weights, inside)
+        if clusters is not None:
+            values, own = cluster_contributions(values[None].astype(np.float64), own, clusters)[0], None
         if l_kurtosis(values, own) < _LARGE_L_KURTOSIS - 2 / units:
             return ""
     return "few rows have most of the loss"

@@ -193,8 +193,8 @@ class FittedForestNodes(FittedSampler):
                     rows = shuffle_within(cells, rng, fixed_points=self.fixed_points)
                 else:
                     code, n_cells = cells.astype(np.int32), int(cells.max()) + 1
-                    kept = {"fixed_points": self.fixed_points, "clusters": table.clusters}
-                    rows = next(weighted_donors(code, n_cells, weights, [rng], **kept))
+                    kept, clusters = self.fixed_points, table.clusters
+                    rows = next(weighted_donors(code, n_cells, weights, [rng], fixed_points=kept, clusters=clusters))
                 yield {name: Donors(rows)}
 
         return ResampledFeature(RowGroups.single(table.n_rows), draws)

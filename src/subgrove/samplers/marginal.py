@@ -190,7 +190,7 @@ def resample_within(
         rows, own = (np.bincount(groups.code, each, n_groups) for each in (None, own_weights(weights)))
         population = np.where((rows == 1) & (sizes <= own), 0.0, np.inf)
     if clusters is not None:
-        population = np.where(independent_units(sizes, groups.code, clusters) <= 1, 0.0, np.inf)
+        population = np.where(independent_units(population, groups.code, clusters) <= 1, 0.0, np.inf)
     return ResampledFeature(groups, draws, expectation, population)
 
 
