@@ -70,10 +70,8 @@ def own_weights(weights: Floats) -> Floats:
     return np.asarray(weights) if isinstance(weights, RelativeWeights) else np.minimum(weights, 1.0)
 
 
-def independent_units(sizes: Floats, code: npt.NDArray[Any], clusters: Rows | None) -> Floats:
-    """Return the number of clusters of dependent rows in each subgroup; the number of rows if there are none."""
-    if clusters is None:
-        return sizes
+def independent_units(sizes: Floats, code: npt.NDArray[Any], clusters: Rows) -> Floats:
+    """Return the number of clusters of dependent rows in each subgroup."""
     n = int(clusters.max(initial=0)) + 1
     pairs = np.unique(code.astype(np.intp) * n + clusters)
     return np.bincount(pairs // n, minlength=len(sizes)).astype(np.float64)

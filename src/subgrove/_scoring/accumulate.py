@@ -193,8 +193,7 @@ class LossAccumulator:
         groups, n = len(resampled.groups), arrays.n_rows
         code = resampled.groups.code.astype(np.intp)
         self.sizes: Floats = np.bincount(code, arrays.host_weights, groups).astype(np.float64)
-        self.host_code = code
-        self.code = arrays.index(code)
+        self.host_code, self.code = code, arrays.index(code)
         self.by_group = arrays.group_sums(code, groups)
         self.sampled_by_group: Any = None
         self.total = arrays.zeros(n_losses, n)
@@ -350,7 +349,8 @@ class LossAccumulator:
     @cached_property
     def jackknife_factor(self) -> Floats:
         """Factor of each subgroup by which pseudo-values are spread about their mean."""
-        units = independent_units(self.sizes, self.host_code, self.clusters)
+        clusters = self.clusters
+        units = self.sizes if clusters is None else independent_units(self.sizes, self.host_code, clusters)
         return np.where(units > 2, (units - 1) / np.maximum(units - 2, 1.0), 1.0)
 
     def result(

@@ -170,7 +170,7 @@ class FeatureResult:
     @property
     def units(self) -> Floats:
         """Number of independent units of each subgroup."""
-        return independent_units(self.sizes, self.code, self.clusters)
+        return self.sizes if self.clusters is None else independent_units(self.sizes, self.code, self.clusters)
 
     def for_loss(self, at: int) -> FeatureResult:
         """Return the result of one of several losses."""
