@@ -150,3 +150,19 @@ def test_a_report_warns_unless_groups_are_passed() -> None:
     assert grouped.features[0].conditional.noise.startswith("test rows (clustered)")
     assert grouped.model.scores[0].std_error != plain.model.scores[0].std_error
     assert grouped.model.scores[0].value == plain.model.scores[0].value
+
+
+def test_samplers_of_a_report_are_fitted_on_one_row_of_each_group_if_columns_are_the_same_within_groups() -> None:
+    own, groups = rng(3).normal(size=(60, 2)), np.repeat(np.arange(60), 5)
+    X = pd.DataFrame({"x": own[groups, 0], "z": (own[groups, 0] + own[groups, 1])})
+    y, half = own[groups, 0] + rng(4).normal(size=300), groups < 30
+    pairs = [(X[rows], y[rows]) for rows in (half, ~half)]
+    options: dict[str, Any] = {"features": ["x"], "n_repeats": 3, "random_state": 1}
+    both = sg.report(model, *pairs, groups=(groups[half], groups[~half]), **options).summary
+    of_test = sg.report(model, *pairs, groups=groups[~half], **options).summary
+    sentence = "Samplers were fitted on one row of each of 30 groups of training rows"
+    assert [sentence in " ".join(one.methods.sentences) for one in (both, of_test)] == [True, False]
+    assert both.data.n_train == 150
+    varying = [(frame.assign(x=rng(5).normal(size=len(frame)), z=0.0), target) for frame, target in pairs]
+    other = sg.report(model, *varying, groups=(groups[half], groups[~half]), **options).summary
+    assert sentence not in " ".join(other.methods.sentences)

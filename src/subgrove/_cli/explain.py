@@ -239,13 +239,14 @@ def _write_report(
     """Explain a model, write all files of the report, and print the importance of the features."""
     import subgrove
 
+    of_train, of_test = fitted.train.groups, dependent_groups(fitted.test)
     report = subgrove.report(
         fitted.model,
         (fitted.train.X, fitted.train.y),
         (fitted.test.X, fitted.test.y),
         random_state=options.random_state,
         labels={**labels, "description": fitted.description, "origin": fitted.origin},
-        groups=dependent_groups(fitted.test),
+        groups=of_test if of_train is None else (of_train, of_test),
         n_jobs=options.n_jobs,
         **settings,
     )

@@ -18,6 +18,7 @@ import numpy as np
 
 from subgrove._core.kinds import Floats, Rows
 from subgrove._core.text import listed
+from subgrove._data.clusters import SAME, column_numbers, intraclass_correlation
 from subgrove._data.table import TypedColumn
 from subgrove._report.inputs import LabelledRows
 
@@ -30,8 +31,8 @@ _MERGED = "(other)"  # rare levels that the command merges
 _MIN_TIMES, _MIN_CHANGES, _RISING, _OCCUPIED = 10, 30, 0.75, 0.6
 _MIN_CORRELATION, _Z = 0.1, 4.0
 _MIN_GROUPS, _MIN_SIZE = 20, 2.0  # levels, and mean number of rows of each
-_SAME, _MIN_SHARED = 0.9, 2  # intraclass correlation of columns that rows of a group share, and their number
-_MIN_ROWS, _MOST_LEVELS = 50, 50
+_MIN_SHARED = 2  # columns that are nearly the same in all rows of a group
+_MIN_ROWS = 50
 _CONSEQUENCE = (
     "A random split then overstates the performance of a model, and intervals of independent rows are too short."
 )
@@ -93,7 +94,7 @@ def _groups(train: LabelledRows, test: LabelledRows, residuals: Floats | None) -
         if n_groups < _MIN_GROUPS or len(rows) < _MIN_SIZE * n_groups:
             continue
         others = [one for one in train.table if one.info.name != name and not one.missing.any()]
-        shared = [one.info.name for one in others if _similarity(series, _numbers(one), rows)[0] > _SAME]
+        shared = [one.info.name for one in others if _similarity(series, column_numbers(one), rows)[0] > SAME]
         if len(shared) >= _MIN_SHARED:
             yield len(shared), name, f"Rows of the same {name} have nearly the same {listed(shared[:3])}."
             continue
@@ -153,33 +154,6 @@ def _along(series: TypedColumn, residuals: Floats) -> float:
     return float(np.max(products / np.where(total > 0, total, 1.0), initial=0.0))
 
 
-def _numbers(series: TypedColumn) -> Floats:
-    """Return a column as numbers (rows, parts): one-hot for levels, of which very many are left out."""
-    if not series.info.is_nominal:
-        return np.asarray(series.values, dtype=np.float64)[:, None]
-    n_levels = len(series.info.levels)
-    return np.asarray(
-        series.values[:, None] == np.arange(n_levels if n_levels <= _MOST_LEVELS else 0), dtype=np.float64
-    )
-
-
 def _similarity(series: TypedColumn, values: Floats, rows: Rows) -> tuple[float, float]:
-    """Return the intraclass correlation of values (rows, parts) within the levels of a column, and its z-score.
-
-    Estimated by the analysis of variance of all parts together; the z-score is that of the ratio of mean squares.
-    """
-    _, code = np.unique(series.values[rows], return_inverse=True)
-    values, n = values[rows], len(rows)
-    n_groups = int(code.max(initial=-1)) + 1
-    if n_groups < 2 or n <= n_groups or not values.shape[1]:
-        return 0.0, 0.0
-    values = values - values.mean(axis=0)
-    sizes = np.bincount(code)
-    means = np.array([np.bincount(code, weights=line) for line in values.T]).T / sizes[:, None]
-    between = float((sizes[:, None] * means**2).sum()) / (n_groups - 1)
-    within = float(((values - means[code]) ** 2).sum()) / (n - n_groups)
-    if between <= 0:
-        return 0.0, 0.0
-    size = (n - (sizes**2).sum() / n) / (n_groups - 1)
-    noise = np.sqrt(2 / (n_groups - 1) + 2 / (n - n_groups))
-    return (between - within) / (between + (size - 1) * within), float((between / max(within, 1e-300) - 1) / noise)
+    """Return the correlation of values (rows, parts) of rows of the same level, and its z-score."""
+    return intraclass_correlation(series.values[rows], values[rows])

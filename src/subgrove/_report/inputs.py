@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from subgrove._core.execution import effective_jobs, read_seed, stream
 from subgrove._core.kinds import Rows
 from subgrove._core.text import quote
 from subgrove._core.validate import reject_another_index, whole_number
+from subgrove._data.clusters import independent_rows
 from subgrove._data.columns import parse_features
 from subgrove._data.replace_columns import Frames
 from subgrove._data.table import Table, read_table
@@ -159,7 +161,12 @@ class ReportInputs:
         """Training rows for the sampler; None where it is already fitted."""
         groups = getattr(self.sampler, "groups", None)
         fitted = isinstance(self.sampler, FittedSampler | Subgroups | Partition)
-        return None if fitted or (groups is not None and self.sampler.donors != "train") else self.train.X
+        return None if fitted or (groups is not None and self.sampler.donors != "train") else self.independent.X
+
+    @cached_property
+    def independent(self) -> LabelledRows:
+        """Training rows without those that repeat others of their group."""
+        return self.train.some(independent_rows(self.train.table, stream(self.seed, "independent rows")))
 
     def reader(self) -> Predictor:
         """Return the model, with the response method of the loss."""
@@ -184,9 +191,8 @@ def read_inputs(
     seed = read_seed(random_state)
     trained, tested = (read_pair(rows, argument, model, seed) for rows, argument in ((train, "train"), (test, "test")))
     _reject_other_columns(trained.table.names, tested.table.names)
-    reject_another_index(tested.X, groups=groups)
-    clusters = read_clusters(groups, tested.table, np.arange(tested.n))
-    tested = replace(tested, table=tested.table.with_clusters(clusters))
+    of_train, of_test = _pair_of_groups(groups)
+    trained, tested = _with_groups(trained, of_train), _with_groups(tested, of_test)
     effective_jobs(n_jobs)  # raises if n_jobs is invalid
     depth = whole_number("max_depth", max_depth, least=0)
     names = _features(features, tested.table.names)
@@ -238,6 +244,19 @@ def read_pair(rows: Any, argument: str, model: Any, seed: int) -> LabelledRows:
         if not name.strip():
             raise InputError(f"{argument}.X has a column without a name ({name!r}, at position {at}). Give it a name.")
     return LabelledRows(X, y, table, n_total)
+
+
+def _pair_of_groups(groups: Any) -> tuple[Any, Any]:
+    """Return the groups of training rows, if they are known, and of test rows."""
+    if isinstance(groups, tuple) and len(groups) == 2 and not any(np.ndim(one) == 0 for one in groups):
+        return groups
+    return (groups if isinstance(groups, str) else None), groups
+
+
+def _with_groups(rows: LabelledRows, groups: Any) -> LabelledRows:
+    reject_another_index(rows.X, groups=groups)
+    clusters = read_clusters(groups, rows.table, np.arange(rows.n))
+    return replace(rows, table=rows.table.with_clusters(clusters))
 
 
 def _sampled(large: LargeData, y: Any, argument: str, model: Any, seed: int) -> tuple[Any, Any, int]:

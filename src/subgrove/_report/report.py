@@ -266,9 +266,10 @@ def report(
     labels : mapping, optional
         Texts for the page: "title", "target" (name of y), "description" and "origin" of the model, "created" (date and
         time; now by default, "" for none), and "columns" (a mapping from columns to notes on them).
-    groups : column, array or str, optional
+    groups : column, array or str, or a pair of them, optional
         Group of each test row, as in `importance`, if rows of a group depend on each other: standard errors are then
-        cluster-robust. Without it, the report warns of a column that seems to group or to order dependent rows.
+        cluster-robust. A pair has the groups of train and of test; where columns are the same within groups, samplers
+        are then fitted on one row of each. Without it, the report warns of columns that seem to group or order rows.
     random_state : int, RandomState instance or Generator, optional
         Seed. The same seed gives the same report for any number of jobs.
     n_jobs : int, optional

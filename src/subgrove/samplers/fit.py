@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from subgrove._core.execution import Streams, stream
 from subgrove._core.kinds import Floats
+from subgrove._data.clusters import independent_rows
 from subgrove._data.columns import ColumnInfo, as_argument
 from subgrove._data.from_containers import BOOLEANS, names_and_rows
 from subgrove._data.replace_columns import Changes, Donors, Frames, Rows
@@ -174,6 +175,7 @@ def _cross_fitted(method: Any, X: Any, table: Table, names: list[Any], seed: int
     folds = []
     for number, rows in enumerate(parts):
         others = parts[1 - number]
+        others = others[independent_rows(table.rows(others), stream(seed, f"rows of fold {number}"))]
         own = frames.changed(rows, {})
         fitted = _fit(method, frames.changed(others, {}), names, own)
         read = fitted.read(own).with_clusters(None if clusters is None else clusters[rows])
