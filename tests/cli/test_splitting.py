@@ -215,3 +215,9 @@ def test_the_terminal_warns_of_visits_of_the_same_person(file: Path) -> None:
     assert "Warning: The rows are in the order of day" in done.stderr
     assert "Rows of the same person have nearly the same age and height." in done.stderr
     assert "--group person" in done.stderr
+
+
+def test_text_that_recurs_but_is_left_out_may_be_groups(folder: Path) -> None:
+    visits(220, 3).to_csv(folder / "visits.csv", index=False)
+    done = invoke("explain", "visits.csv", "-t", "pain", "--n-repeats", 2)
+    assert "If rows of the same person depend on each other, use --group person." in done.stderr

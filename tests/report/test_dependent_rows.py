@@ -78,6 +78,11 @@ def test_correlated_errors_along_a_date_or_a_sorted_column_are_noticed() -> None
     assert warnings_of(errors, place=rng(3).permutation(N) / 7, x=X1) == []
 
 
+def test_dates_that_are_text_are_noticed() -> None:
+    (found,) = warnings_of(date=[f"{day:%b %d %Y}" for day in DAYS], x=X1)
+    assert "date seems to be a time but holds text" in found
+
+
 def test_the_order_of_the_file_is_that_of_the_index_after_a_random_split() -> None:
     X = pd.DataFrame({"date": DAYS, "x": X1}).sample(frac=1, random_state=1)
     rows = LabelledRows(X, np.zeros(N), read_table(X, lenient=True))

@@ -21,6 +21,7 @@ from subgrove.exceptions import InputError
 
 MISSING = frozenset({"", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "#N/A", "?", "<NA>", "NaT"})
 OTHER = "(other)"
+RARE_VALUES = "text with rare values"
 MOST_LEVELS = 100
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?inf(inity)?", re.IGNORECASE)
 _COMMA_NUMBER = re.compile(r"[+-]?\d+(,\d+)?")
@@ -273,7 +274,7 @@ def merge_levels(series: Any, frequent: tuple[str, ...]) -> Any:
 
 def _too_many_rare(series: Any) -> str:
     share = float((series == OTHER).mean())
-    return f"text with rare values: {share:.0%} of the rows would be {OTHER!r}" if share > _MAX_OTHER_SHARE else ""
+    return f"{RARE_VALUES}: {share:.0%} of the rows would be {OTHER!r}" if share > _MAX_OTHER_SHARE else ""
 
 
 def _summary(series: Any, kind: str) -> str:

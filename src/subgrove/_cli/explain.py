@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from subgrove._cli.columns import RARE_VALUES
 from subgrove._cli.default_model import cross_validate, train
 from subgrove._cli.learning_task import LearningTask, learning_task
 from subgrove._cli.load_model import LoadedModel, columns_for, labels_for, load_model
@@ -71,7 +72,9 @@ def explain(options: ExplainOptions, output: Output) -> None:
     print_columns(table, output, options.target)
     task = learning_task(table, options.target, options.task or (loaded.kind if loaded else None))
     task = with_roles(task, options.time, options.group, _used_by(loaded, options))
-    for note in (*table.notes, *task.notes):
+    recurring = [column.name for column in table.columns if RARE_VALUES in column.left_out and options.group is None]
+    hints = [f"If rows of the same {name} depend on each other, use --group {name}." for name in recurring]
+    for note in (*table.notes, *task.notes, *hints):
         output.note(note)
     features = feature_names(options.features, task.X, "--features", options.target)
     if loaded is None:

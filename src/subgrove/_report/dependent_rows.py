@@ -70,6 +70,8 @@ def _times(train: LabelledRows, test: LabelledRows, residuals: Floats | None) ->
         order = np.argsort(np.asarray(index), kind="stable")  # the order of the file, if rows were split at random
     named = sorted(train.table, key=lambda one: (not one.info.is_date, not _words(one) & _DATES))
     for series in named:
+        if series.info.is_nominal and _words(series) & _DATES and len(series.info.levels) >= _MIN_TIMES:
+            yield series.info.name, f"{series.info.name} seems to be a time but holds text, so its order is not known."
         if series.info.is_nominal or len(np.unique(series.values)) < _MIN_TIMES:
             continue
         is_time = series.info.is_date or bool(_words(series) & _DATES)
