@@ -175,7 +175,8 @@ def _cross_fitted(method: Any, X: Any, table: Table, names: list[Any], seed: int
     folds = []
     for number, rows in enumerate(parts):
         others = parts[1 - number]
-        others = others[independent_rows(table.rows(others), stream(seed, f"rows of fold {number}"))]
+        if clusters is not None:
+            others = others[independent_rows(table.rows(others), stream(seed, f"rows of fold {number}"))]
         own = frames.changed(rows, {})
         fitted = _fit(method, frames.changed(others, {}), names, own)
         read = fitted.read(own).with_clusters(None if clusters is None else clusters[rows])
