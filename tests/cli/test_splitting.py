@@ -200,6 +200,13 @@ def test_missing_groups_are_an_error_message(folder: Path) -> None:
     error_message(done, "--group person: 5 rows without a value")
 
 
+def test_two_groups_are_too_few(folder: Path) -> None:
+    visits().assign(person=np.arange(360) % 2).to_csv(folder / "visits.csv", index=False)
+    error_message(
+        invoke("explain", "visits.csv", "-t", "pain", "--group", "person"), "The test rows are of one group only"
+    )
+
+
 def test_a_column_that_a_fitted_model_uses_stays_a_feature() -> None:
     frame = visits().assign(day=np.arange(360))
     whole = LearningTask(frame[["day", "dose"]], frame["pain"], "regression", ())

@@ -132,6 +132,8 @@ def _parts(units: Rows, shares: list[float], random_state: int | None) -> list[R
 
 def dependent_groups(task: LearningTask) -> Rows | None:
     """Return the groups for standard errors: those of --group, else blocks of consecutive rows by time."""
+    if task.groups is not None and len(np.unique(task.groups)) < 2:
+        raise InputError("The test rows are of one group only. Use --group with a column that has more groups.")
     if task.groups is not None or task.time is None:
         return task.groups
     n = len(task.time)
