@@ -78,6 +78,23 @@ def test_correlated_errors_along_a_date_or_a_sorted_column_are_noticed() -> None
     assert warnings_of(errors, place=rng(3).permutation(N) / 7, x=X1) == []
 
 
+def test_rows_of_other_groups_need_no_other_split() -> None:
+    labels, half = np.array([f"number {one}" for one in PERSON]), PERSON < 40
+    X = pd.DataFrame({"patient": labels, "age": OF_PERSON[PERSON, 0], "height": OF_PERSON[PERSON, 1]})
+    train, test = (
+        LabelledRows(part, np.zeros(len(part)), read_table(part, lenient=True)) for part in (X[half], X[~half])
+    )
+    (found,) = dependence_warnings(train, test, None)
+    assert "--group" not in found
+    assert "Pass groups='patient'." in found
+
+
+def test_an_index_of_dates_is_noticed() -> None:
+    X = pd.DataFrame({"x": X1}, index=DAYS.rename("day"))
+    rows = LabelledRows(X, np.zeros(N), read_table(X, lenient=True))
+    assert "--time day" in dependence_warnings(rows, rows, None)[0]
+
+
 def test_dates_that_are_text_are_noticed() -> None:
     (found,) = warnings_of(date=[f"{day:%b %d %Y}" for day in DAYS], x=X1)
     assert "date seems to be a time but holds text" in found
@@ -143,12 +160,16 @@ def test_a_report_warns_unless_groups_are_passed() -> None:
     y = X1 + rng(2).normal(size=N)
     first, last = (X[:280], y[:280]), (X[280:], y[280:])
     options: dict[str, Any] = {"features": ["x"], "n_repeats": 3, "random_state": 1}
+    at_random = sg.report(model, (X[::2], y[::2]), (X[1::2], y[1::2]), **options)
+    assert any("--time date" in one for one in at_random.summary.warnings)
+    assert "--time date" in at_random.to_html()
     found = sg.report(model, first, last, **options)
-    assert any("--time date" in one for one in found.summary.warnings)
-    assert "--time date" in found.to_html()
+    (warning,) = found.summary.warnings
+    assert "--time" not in warning
+    assert "Pass blocks of time such as months as groups=." in warning
     months = last[0]["date"].dt.to_period("W").astype(str)
     grouped = sg.report(model, first, last, groups=months, **options).summary
-    assert not any("--time" in one for one in grouped.warnings)
+    assert grouped.warnings == ()
     assert "18 groups of dependent rows" in " ".join(grouped.methods.sentences)
     assert next(one.value for one in grouped.methods.settings if one.name == "groups of rows") == 18
     plain = found.summary

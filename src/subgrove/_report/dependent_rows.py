@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -33,9 +34,8 @@ _MIN_CORRELATION, _Z = 0.1, 4.0
 _MIN_GROUPS, _MIN_SIZE = 20, 2.0  # levels, and mean number of rows of each
 _MIN_SHARED = 2  # columns that are nearly the same in all rows of a group
 _MIN_ROWS = 50
-_CONSEQUENCE = (
-    "A random split then overstates the performance of a model, and intervals of independent rows are too short."
-)
+_TOO_SHORT = "intervals of independent rows are too short"
+_SPLIT = f"A random split then overstates the performance of a model, and {_TOO_SHORT}."
 
 
 def dependence_warnings(train: LabelledRows, test: LabelledRows, residuals: Floats | None) -> list[str]:
@@ -45,29 +45,49 @@ def dependence_warnings(train: LabelledRows, test: LabelledRows, residuals: Floa
     found = []
     if time := next(_times(train, test, residuals), None):
         name, reason = time
-        found.append(
-            f"{reason} {_CONSEQUENCE} Split the rows by time: --time {name} in the command; in Python, pass later rows "
-            f"as test, and blocks of time such as months as groups=."
+        remedy = (
+            f"{_SPLIT} Split the rows by time: --time {name} in the command; in Python, pass later rows as test, and "
+            f"blocks of time such as months as groups=."
         )
+        if _is_later(train, test, name):
+            remedy = f"Then {_TOO_SHORT}. Pass blocks of time such as months as groups=."
+        found.append(f"{reason} {remedy}")
     if group := max(_groups(train, test, residuals), default=None):
         _, name, reason = group
-        found.append(
-            f"{reason} {_CONSEQUENCE} Split the rows by {name}: --group {name} in the command; in Python, pass other "
-            f"groups as test, and groups={name!r}."
+        remedy = (
+            f"{_SPLIT} Split the rows by {name}: --group {name} in the command; in Python, pass other groups as test, "
+            f"and groups={name!r}."
         )
+        if not set(_labels(train.table.series(name))) & set(_labels(test.table.series(name))):
+            remedy = f"Then {_TOO_SHORT}. Pass groups={name!r}."
+        found.append(f"{reason} {remedy}")
     return found
+
+
+def _is_later(train: LabelledRows, test: LabelledRows, name: str) -> bool:
+    """Return whether all test rows are later than the training rows: by a column, or by an index of dates."""
+    if name not in train.table.names:
+        first, last = np.asarray(train.X.index), np.asarray(test.X.index)
+    elif train.table.series(name).info.is_nominal:
+        return False
+    else:
+        first, last = train.table.series(name).values, test.table.series(name).values
+    return first.dtype == last.dtype and bool(np.max(first) <= np.min(last))
+
+
+def _labels(series: TypedColumn) -> list[Any]:
+    distinct = np.unique(series.values[~series.missing]).tolist()
+    return [series.info.levels[at] for at in distinct] if series.info.is_nominal else distinct
 
 
 def _times(train: LabelledRows, test: LabelledRows, residuals: Floats | None) -> Iterator[tuple[str, str]]:
     """Yield columns that order dependent rows, and the reason; dates and years first."""
-    index = getattr(train.X, "index", None)
-    order = np.arange(train.n)
-    if (
-        index is not None
-        and getattr(index, "is_unique", False)
-        and getattr(index, "dtype", np.dtype("O")).kind in "iuM"
-    ):
+    index: Any = getattr(train.X, "index", None)
+    order, kind = np.arange(train.n), getattr(getattr(index, "dtype", None), "kind", "")
+    if kind and kind in "iuM" and index.is_unique:
         order = np.argsort(np.asarray(index), kind="stable")  # the order of the file, if rows were split at random
+    if kind == "M":
+        yield str(index.name or "date"), "The index of the rows is a time, so that neighbours are probably dependent."
     named = sorted(train.table, key=lambda one: (not one.info.is_date, not _words(one) & _DATES))
     for series in named:
         if series.info.is_nominal and _words(series) & _DATES and len(series.info.levels) >= _MIN_TIMES:
