@@ -95,6 +95,16 @@ def test_an_index_of_dates_is_noticed() -> None:
     assert "--time day" in dependence_warnings(rows, rows, None)[0]
 
 
+def test_large_tables_are_noticed_by_some_of_their_rows() -> None:
+    n = 30_000
+    person = np.repeat(np.arange(n // 5), 5)
+    own = rng(3).normal(size=(n // 5, 2))[person]
+    found = warnings_of(
+        year=np.arange(n) // 300 + 1900, user=[f"u{one}" for one in person], age=own[:, 0], size=own[:, 1]
+    )
+    assert ["--time year" in found[0], "--group user" in found[1]] == [True, True]
+
+
 def test_dates_that_are_text_are_noticed() -> None:
     (found,) = warnings_of(date=[f"{day:%b %d %Y}" for day in DAYS], x=X1)
     assert "date seems to be a time but holds text" in found

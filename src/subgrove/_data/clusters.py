@@ -27,9 +27,11 @@ def intraclass_correlation(clusters: npt.NDArray[np.integer], values: Floats) ->
 
     Estimated by the analysis of variance of all parts together; the z-score is that of the ratio of mean squares.
     """
+    if not values.shape[1]:
+        return 0.0, 0.0
     _, code = np.unique(clusters, return_inverse=True)
     n, n_clusters = len(code), int(code.max(initial=-1)) + 1
-    if n_clusters < 2 or n <= n_clusters or not values.shape[1]:
+    if n_clusters < 2 or n <= n_clusters:
         return 0.0, 0.0
     values, sizes = values - values.mean(axis=0), np.bincount(code)
     means = np.array([np.bincount(code, weights=line) for line in values.T]).T / sizes[:, None]

@@ -33,7 +33,7 @@ _MIN_TIMES, _MIN_CHANGES, _RISING, _OCCUPIED = 10, 30, 0.75, 0.6
 _MIN_CORRELATION, _Z = 0.1, 4.0
 _MIN_GROUPS, _MIN_SIZE = 20, 2.0  # levels, and mean number of rows of each
 _MIN_SHARED = 2  # columns that are nearly the same in all rows of a group
-_MIN_ROWS = 50
+_MIN_ROWS, _MOST_ROWS, _MOST_COLUMNS = 50, 5_000, 20  # that are looked at
 _TOO_SHORT = "intervals of independent rows are too short"
 _SPLIT = f"A random split then overstates the performance of a model, and {_TOO_SHORT}."
 
@@ -42,8 +42,10 @@ def dependence_warnings(train: LabelledRows, test: LabelledRows, residuals: Floa
     """Return warnings of columns that order or group dependent rows; `residuals` (rows, outputs) are of test rows."""
     if train.n < _MIN_ROWS:
         return []
+    most = min(train.n, _MOST_ROWS)
+    spread, neighbours = np.linspace(0, train.n - 1, most).astype(np.intp), np.arange(most)
     found = []
-    if time := next(_times(train, test, residuals), None):
+    if time := next(_times(train.some(spread), test, residuals), None):
         name, reason = time
         remedy = (
             f"{_SPLIT} Split the rows by time: --time {name} in the command; in Python, pass later rows as test, and "
@@ -52,7 +54,7 @@ def dependence_warnings(train: LabelledRows, test: LabelledRows, residuals: Floa
         if _is_later(train, test, name):
             remedy = f"Then {_TOO_SHORT}. Pass blocks of time such as months as groups=."
         found.append(f"{reason} {remedy}")
-    if group := max(_groups(train, test, residuals), default=None):
+    if group := max(_groups(train.some(neighbours), test, residuals), default=None):
         _, name, reason = group
         remedy = (
             f"{_SPLIT} Split the rows by {name}: --group {name} in the command; in Python, pass other groups as test, "
@@ -116,7 +118,9 @@ def _groups(train: LabelledRows, test: LabelledRows, residuals: Floats | None) -
         if n_groups < _MIN_GROUPS or len(rows) < _MIN_SIZE * n_groups:
             continue
         others = [one for one in train.table if one.info.name != name and not one.missing.any()]
-        shared = [one.info.name for one in others if _similarity(series, column_numbers(one), rows)[0] > SAME]
+        shared = [
+            one.info.name for one in others[:_MOST_COLUMNS] if _similarity(series, column_numbers(one), rows)[0] > SAME
+        ]
         if len(shared) >= _MIN_SHARED:
             yield len(shared), name, f"Rows of the same {name} have nearly the same {listed(shared[:3])}."
             continue
