@@ -146,6 +146,16 @@ def test_results_with_groups_are_saved_compared_and_explained(tmp_path: Path) ->
     assert len(imp.explain_gap(marginal, "x1").steps)
 
 
+def test_a_comparison_is_cluster_robust_if_one_of_the_results_is() -> None:
+    subgroups = sg.find_subgroups(clustered_rows(60, 8, seed=3)[0], features=["x1"], max_depth=1)
+    results = {groups is None: run(groups, sampler=subgroups, n_repeats=200) for groups in (GROUPS, None)}
+    both, one, other, none = (
+        results[first].compare(run(None if second else GROUPS, n_repeats=200))["std_error"][0]
+        for first, second in ((False, False), (False, True), (True, False), (True, True))
+    )
+    assert min(both, one, other) > 1.3 * none
+
+
 @pytest.mark.parametrize(
     ("groups", "error", "message"),
     [

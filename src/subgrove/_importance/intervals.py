@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from subgrove._core.kinds import Floats
+from subgrove._core.kinds import Floats, Rows
 from subgrove._core.text import quote
 from subgrove._scoring.estimate_variance import (
     SkewnessCorrection,
@@ -176,12 +176,12 @@ def paired_variance(
     first, second = [pair[0] for pair in losses], [pair[1] for pair in losses]
     values = one.influence[first].astype(np.float64) - two.influence[second].astype(np.float64)
     if same_draws:
-        return mean_variance(values, weights, np.zeros(len(values)), one.clusters)
+        return mean_variance(values, weights, np.zeros(len(values)), _clusters(one, two))
     excess = sum(
         (score.excess[places] * (score.sizes / score.sizes.sum())).sum(axis=1)
         for score, places in ((one, first), (two, second))
     )
-    return mean_variance(values, weights, np.asarray(excess), one.clusters)
+    return mean_variance(values, weights, np.asarray(excess), _clusters(one, two))
 
 
 def combined_variance(terms: Sequence[tuple[float, FeatureResult]], weights: Floats | None) -> float:
@@ -191,7 +191,13 @@ def combined_variance(terms: Sequence[tuple[float, FeatureResult]], weights: Flo
     """
     values = sum(factor * score.influence[0].astype(np.float64) for factor, score in terms)
     excess = sum(factor**2 * (score.excess[0] * score.sizes).sum() / score.sizes.sum() for factor, score in terms)
-    return float(mean_variance(np.asarray(values)[None, :], weights, np.array([excess]), terms[0][1].clusters)[0])
+    clusters = _clusters(*(score for _, score in terms))
+    return float(mean_variance(np.asarray(values)[None, :], weights, np.array([excess]), clusters)[0])
+
+
+def _clusters(*scores: FeatureResult) -> Rows | None:
+    """Return the clusters of rows of the first of several results that has them."""
+    return next((score.clusters for score in scores if score.clusters is not None), None)
 
 
 def adjusted_p_values(lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

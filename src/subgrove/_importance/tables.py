@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from subgrove._core.kinds import Floats, Rows
+from subgrove._core.kinds import Floats
 from subgrove._core.text import count_of
 from subgrove._data.to_containers import as_count
 from subgrove._importance.intervals import (
@@ -290,17 +290,11 @@ def same_rows(one: ImportanceData, two: ImportanceData) -> bool:
         one.settings.get("fingerprint") == two.settings.get("fingerprint")
         and one.n_rows == two.n_rows
         and np.array_equal(_row_weights(one), _row_weights(two))
-        and np.array_equal(_row_clusters(one), _row_clusters(two))
     )
 
 
 def _same_seed(one: ImportanceData, two: ImportanceData) -> bool:
     return all(one.settings.get(key) == two.settings.get(key) for key in ("random_state", "sampler", "n_repeats"))
-
-
-def _row_clusters(result: ImportanceData) -> Rows:
-    clusters = result.scores[0].clusters
-    return np.arange(result.n_rows) if clusters is None else clusters
 
 
 def _row_weights(result: ImportanceData) -> Floats:
@@ -313,7 +307,7 @@ def _degrees_of_freedom(
     """Return n - 1 for paired differences; for different rows those of Welch and Satterthwaite."""
     n, m = first.n_units, second.n_units
     if same_rows(one, two):
-        return n - 1
+        return min(n, m) - 1
     own = float(overall_variance(first, one.weights)[loss[0]])
     other = float(overall_variance(second, two.weights)[loss[1]])
     spread = own**2 / max(n - 1, 1e-9) + other**2 / max(m - 1, 1e-9)
