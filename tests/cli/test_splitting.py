@@ -142,7 +142,7 @@ def test_explain_by_group_says_so_on_the_page_and_clusters_errors(file: Path, fo
     assert [one.feature for one in summary.features] != []
     assert "person" not in {one.feature for one in summary.features}
     assert "whole groups of person selected at random" in summary.model.origin
-    assert "Standard errors are clustered by person." in summary.model.origin
+    assert "Standard errors are clustered by person. person is not a feature." in summary.model.origin
     assert "18 groups of dependent rows" in " ".join(summary.methods.sentences)
     assert all("clustered" in one.conditional.noise for one in summary.features)
 

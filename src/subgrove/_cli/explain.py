@@ -167,6 +167,7 @@ def _train_default(options: ExplainOptions, table: FileTable, task: LearningTask
         f"Trained by subgrove explain on {training} ({len(learned.y):,}), explained on {test}.",
         f"In {validation} of {name}: {performance}.",
         errors,
+        *(f"{name} is not a feature." for name in dict.fromkeys((options.time, options.group)) if name is not None),
         table.sampling,
     )
     origin = " ".join(sentence for sentence in sentences if sentence)
