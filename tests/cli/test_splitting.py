@@ -228,3 +228,10 @@ def test_text_that_recurs_but_is_left_out_may_be_groups(folder: Path) -> None:
     visits(220, 3).to_csv(folder / "visits.csv", index=False)
     done = invoke("explain", "visits.csv", "-t", "pain", "--n-repeats", 2)
     assert "If rows of the same person depend on each other, use --group person." in done.stderr
+
+
+def test_a_column_that_has_values_in_later_rows_only_is_no_problem() -> None:
+    late = task(time=np.arange(360))
+    late.X["late"] = np.where(np.arange(360) < 300, np.nan, 1.0 * np.arange(360))
+    (score,) = cross_validate(late, forest=False, random_state=1)
+    assert np.isfinite(score.value)

@@ -138,6 +138,16 @@ def test_similar_errors_or_targets_within_groups_are_noticed() -> None:
     assert warnings_of(rng(6).normal(size=N), similar, village=labels, x=X1) == []
 
 
+def test_numbers_by_which_rows_are_sorted_are_groups_if_they_recur() -> None:
+    person, own = np.sort(PERSON), rng(9).normal(size=N)
+    similar = OF_PERSON[person, 2] + own
+    (found,) = warnings_of(similar, firm=person + 100, x=X1)
+    assert "Rows of the same firm have similar errors" in found
+    assert "--group firm" in found
+    assert warnings_of(own, firm=person + 100, x=X1) == []
+    assert warnings_of(similar, firm=(person * 7) % 80, x=X1) == []  # not sorted: a number like any other
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_ordinary_nominal_columns_are_not_noticed(seed: int) -> None:
     """Levels differ in the target, which the model knows; one other column depends on the level."""

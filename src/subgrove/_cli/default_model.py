@@ -46,7 +46,7 @@ class DefaultModel:
 
     def fit(self, X: Any, y: Any) -> DefaultModel:
         """Train on the rows of a frame."""
-        self.columns_ = list(X.columns)
+        self.columns_ = [name for name in X.columns if X[name].notna().any()]  # scikit-learn needs a value in each
         self.levels_ = {name: X[name].cat.categories for name in X.columns if X[name].dtype.name == "category"}
         counts = np.unique(y, return_counts=True)[1] if self.kind == "classification" else np.array([len(y)])
         model = self._unfitted(len(counts))

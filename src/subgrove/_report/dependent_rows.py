@@ -5,8 +5,9 @@ independent rows are too small. There is a warning only with evidence:
 
 - time: a column of dates, or of numbers named like a year, or evenly spaced and named like a time, in whose order the
   rows are; or any column of dates, or by which rows are sorted, along which the errors of the model are correlated;
-- groups: a nominal column, or a number named like an identifier, with many levels that recur, whose rows share the
-  values of several other columns, or have similar errors; for identifiers, or similar targets.
+- groups: a nominal column, or integers that are named like an identifier or by which the rows are sorted, with many
+  levels that recur, whose rows share the values of several other columns, or have similar errors; for identifiers, or
+  similar targets.
 """
 
 from __future__ import annotations
@@ -85,23 +86,24 @@ def _labels(series: TypedColumn) -> list[Any]:
 def _times(train: LabelledRows, test: LabelledRows, residuals: Floats | None) -> Iterator[tuple[str, str]]:
     """Yield columns that order dependent rows, and the reason; dates and years first."""
     index: Any = getattr(train.X, "index", None)
-    order, kind = np.arange(train.n), getattr(getattr(index, "dtype", None), "kind", "")
-    if kind and kind in "iuM" and index.is_unique:
-        order = np.argsort(np.asarray(index), kind="stable")  # the order of the file, if rows were split at random
-    if kind == "M":
+    order = _file_order(index, train.n)
+    if getattr(getattr(index, "dtype", None), "kind", "") == "M":
         yield str(index.name or "date"), "The index of the rows is a time, so that neighbours are probably dependent."
     named = sorted(train.table, key=lambda one: (not one.info.is_date, not _words(one) & _DATES))
     for series in named:
         if series.info.is_nominal and _words(series) & _DATES and len(series.info.levels) >= _MIN_TIMES:
             yield series.info.name, f"{series.info.name} seems to be a time but holds text, so its order is not known."
-        if series.info.is_nominal or len(np.unique(series.values)) < _MIN_TIMES:
+        distinct = len(np.unique(series.values))
+        if series.info.is_nominal or distinct < _MIN_TIMES:
             continue
         is_time = series.info.is_date or bool(_words(series) & _DATES)
         is_time = is_time or bool(_words(series) & _TIMES and _evenly_spaced(series.values))
         name, values = series.info.name, series.values[order]
         if is_time and _in_order(values):
             yield name, f"The rows are in the order of {name}, so that neighbours are probably dependent."
-        elif (series.info.is_date or _is_sorted(values)) and residuals is not None:
+        elif residuals is not None and (series.info.is_date or (distinct > train.n / 2 and _is_sorted(values))):
+            if _words(series) & _IDENTIFIERS:
+                continue
             correlation = _along(test.table.series(name), residuals)
             if correlation > max(_MIN_CORRELATION, _Z / np.sqrt(len(residuals))):
                 yield name, f"Errors of the model are correlated along {name} ({correlation:.2f} between neighbours)."
@@ -109,9 +111,12 @@ def _times(train: LabelledRows, test: LabelledRows, residuals: Floats | None) ->
 
 def _groups(train: LabelledRows, test: LabelledRows, residuals: Floats | None) -> Iterator[tuple[float, str, str]]:
     """Yield the strength of evidence, the columns that group dependent rows, and the reason."""
+    order = _file_order(getattr(train.X, "index", None), train.n)
     for series in train.table:
         identifier = bool(_words(series) & _IDENTIFIERS)
-        if series.info.is_date or not (series.info.is_nominal or (identifier and not np.any(series.values % 1))):
+        is_code = not series.info.is_nominal and not np.any(series.values % 1)  # NaN are other than 0
+        is_code = is_code and (identifier or _is_sorted(series.values[order]))
+        if series.info.is_date or not (series.info.is_nominal or is_code):
             continue
         name, rows = series.info.name, _known(series)
         n_groups = len(np.unique(series.values[rows]))
@@ -136,6 +141,14 @@ def _groups(train: LabelledRows, test: LabelledRows, residuals: Floats | None) -
         for what, (correlation, z) in evidence:
             if correlation > _MIN_CORRELATION and z > _Z:
                 yield correlation, name, f"Rows of the same {name} have similar {what} (correlation {correlation:.2f})."
+
+
+def _file_order(index: Any, n_rows: int) -> Rows:
+    """Return the rows in the order of the file: by a pandas index of integers or dates, which a random split keeps."""
+    kind = getattr(getattr(index, "dtype", None), "kind", "")
+    if kind and kind in "iuM" and index.is_unique:
+        return np.argsort(np.asarray(index), kind="stable")
+    return np.arange(n_rows)
 
 
 def _words(series: TypedColumn) -> set[str]:
