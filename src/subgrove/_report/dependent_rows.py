@@ -113,9 +113,10 @@ def _groups(train: LabelledRows, test: LabelledRows, residuals: Floats | None) -
     """Yield the strength of evidence, the columns that group dependent rows, and the reason."""
     order = _file_order(getattr(train.X, "index", None), train.n)
     for series in train.table:
-        identifier = bool(_words(series) & _IDENTIFIERS)
+        words = _words(series)
+        identifier = bool(words & _IDENTIFIERS)
         is_code = not series.info.is_nominal and not np.any(series.values % 1)  # NaN are other than 0
-        is_code = is_code and (identifier or _is_sorted(series.values[order]))
+        is_code = is_code and (identifier or (not words & (_DATES | _TIMES) and _is_sorted(series.values[order])))
         if series.info.is_date or not (series.info.is_nominal or is_code):
             continue
         name, rows = series.info.name, _known(series)
