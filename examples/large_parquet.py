@@ -57,7 +57,7 @@ print(f"{ROWS:,} rows in {len(list(rows.iterdir()))} files")
 # %%
 # One call. A uniform sample of the rows of all files is used to select and fit samplers. The model is evaluated on all
 # other rows, one chunk at a time, with the columns that it was fitted on.
-options: dict[str, Any] = {"n_repeats": 2, "random_state": 1, "check_fidelity": False, "progress": False}
+options: dict[str, Any] = {"n_repeats": 2, "random_state": 1, "check_fidelity": False}
 imp = sg.importance(model, sg.LargeData(rows, sample_size=ROWS // 10), "fare", **options)
 print(imp.overall[["feature", "n", "estimate", "std_error", "conf_low", "conf_high"]].round(3).to_string(index=False))
 

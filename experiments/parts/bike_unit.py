@@ -87,7 +87,6 @@ def importance_rows(
         "loss": "absolute_error",
         "n_repeats": repeats,
         "random_state": seed % 2**32,
-        "progress": False,
     }
     found = sg.importance(model, test.X, test.y, sampler=sampler, **options)
     given = {score.title: ", ".join(score.conditioning) for score in found.scores}
