@@ -99,9 +99,10 @@ def test_large_tables_are_noticed_by_some_of_their_rows() -> None:
     n = 30_000
     person = np.repeat(np.arange(n // 5), 5)
     own = rng(3).normal(size=(n // 5, 2))[person]
-    found = warnings_of(
-        year=np.arange(n) // 300 + 1900, user=[f"u{one}" for one in person], age=own[:, 0], size=own[:, 1]
-    )
+    X = pd.DataFrame({"year": np.arange(n) // 300 + 1900, "age": own[:, 0], "size": own[:, 1]})
+    X = X.assign(user=[f"u{one}" for one in person]).sample(frac=1, random_state=1)
+    rows = LabelledRows(X, np.zeros(n), read_table(X, lenient=True))
+    found = dependence_warnings(rows, rows, None)
     assert ["--time year" in found[0], "--group user" in found[1]] == [True, True]
 
 

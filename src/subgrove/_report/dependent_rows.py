@@ -43,10 +43,8 @@ def dependence_warnings(train: LabelledRows, test: LabelledRows, residuals: Floa
     """Return warnings of columns that order or group dependent rows; `residuals` (rows, outputs) are of test rows."""
     if train.n < _MIN_ROWS:
         return []
-    most = min(train.n, _MOST_ROWS)
-    spread, neighbours = np.linspace(0, train.n - 1, most).astype(np.intp), np.arange(most)
     found = []
-    if time := next(_times(train.some(spread), test, residuals), None):
+    if time := next(_times(train, test, residuals), None):
         name, reason = time
         remedy = (
             f"{_SPLIT} Split the rows by time: --time {name} in the command; in Python, pass later rows as test, and "
@@ -55,7 +53,7 @@ def dependence_warnings(train: LabelledRows, test: LabelledRows, residuals: Floa
         if _is_later(train, test, name):
             remedy = f"Then {_TOO_SHORT}. Pass blocks of time such as months as groups=."
         found.append(f"{reason} {remedy}")
-    if group := max(_groups(train.some(neighbours), test, residuals), default=None):
+    if group := max(_groups(train, test, residuals), default=None):
         _, name, reason = group
         remedy = (
             f"{_SPLIT} Split the rows by {name}: --group {name} in the command; in Python, pass other groups as test, "
@@ -86,9 +84,10 @@ def _labels(series: TypedColumn) -> list[Any]:
 def _times(train: LabelledRows, test: LabelledRows, residuals: Floats | None) -> Iterator[tuple[str, str]]:
     """Yield columns that order dependent rows, and the reason; dates and years first."""
     index: Any = getattr(train.X, "index", None)
-    order = _file_order(index, train.n)
     if getattr(getattr(index, "dtype", None), "kind", "") == "M":
         yield str(index.name or "date"), "The index of the rows is a time, so that neighbours are probably dependent."
+    train = train.some(_file_order(train)[np.linspace(0, train.n - 1, min(train.n, _MOST_ROWS)).astype(np.intp)])
+    order = _file_order(train)
     named = sorted(train.table, key=lambda one: (not one.info.is_date, not _words(one) & _DATES))
     for series in named:
         if series.info.is_nominal and _words(series) & _DATES and len(series.info.levels) >= _MIN_TIMES:
@@ -111,7 +110,8 @@ def _times(train: LabelledRows, test: LabelledRows, residuals: Floats | None) ->
 
 def _groups(train: LabelledRows, test: LabelledRows, residuals: Floats | None) -> Iterator[tuple[float, str, str]]:
     """Yield the strength of evidence, the columns that group dependent rows, and the reason."""
-    order = _file_order(getattr(train.X, "index", None), train.n)
+    train = train.some(_file_order(train)[:_MOST_ROWS])
+    order = _file_order(train)
     for series in train.table:
         words = _words(series)
         identifier = bool(words & _IDENTIFIERS)
@@ -131,30 +131,28 @@ def _groups(train: LabelledRows, test: LabelledRows, residuals: Floats | None) -
             yield len(shared), name, f"Rows of the same {name} have nearly the same {listed(shared[:3])}."
             continue
         tested = test.table.series(name)
-        evidence = (
-            [] if residuals is None else [("errors of the model", _similarity(tested, residuals, _known(tested)))]
-        )
-        y = np.asarray(train.y)
+        evidence, y = [], np.asarray(train.y)
+        if residuals is not None:
+            evidence.append(("errors of the model", _similarity(tested, residuals, _known(tested))))
         if identifier and y.dtype.kind in "iufb":
-            evidence.append(
-                (f"values of {getattr(train.y, 'name', None) or 'the target'}", _similarity(series, y[:, None], rows))
-            )
+            evidence.append(("values of the target", _similarity(series, y[:, None], rows)))
         for what, (correlation, z) in evidence:
             if correlation > _MIN_CORRELATION and z > _Z:
                 yield correlation, name, f"Rows of the same {name} have similar {what} (correlation {correlation:.2f})."
 
 
-def _file_order(index: Any, n_rows: int) -> Rows:
+def _file_order(rows: LabelledRows) -> Rows:
     """Return the rows in the order of the file: by a pandas index of integers or dates, which a random split keeps."""
+    index: Any = getattr(rows.X, "index", None)
     kind = getattr(getattr(index, "dtype", None), "kind", "")
     if kind and kind in "iuM" and index.is_unique:
         return np.argsort(np.asarray(index), kind="stable")
-    return np.arange(n_rows)
+    return np.arange(rows.n)
 
 
 def _words(series: TypedColumn) -> set[str]:
     """Return the words of the name of a column, in lower case: patientId, patient_id and "Patient ID" have two."""
-    return set(re.sub("([a-z0-9])([A-Z])", r"\1 \2", series.info.name).lower().replace("_", " ").split())
+    return set(re.findall("[a-z]+", re.sub("([a-z0-9])([A-Z])", r"\1 \2", series.info.name).lower()))
 
 
 def _known(series: TypedColumn) -> Rows:
