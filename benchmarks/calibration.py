@@ -115,7 +115,6 @@ def one_sample(cell: Cell, at: int) -> list[float]:
         loss=loss,
         random_state=third,
         check_fidelity=False,
-        progress=False,
         **redrawn,
     ).calibrated(train.X)
     line, truth = imp.overall.iloc[0], 0.0

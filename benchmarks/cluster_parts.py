@@ -80,7 +80,6 @@ def judged(workload: Workload, **options: Any) -> Any:
         "n_repeats": 1,
         "random_state": 1,
         "check_fidelity": False,
-        "progress": False,
     }
     settings |= {"sampler": "subgroups"}
     data = sg.LargeData(

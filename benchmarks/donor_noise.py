@@ -29,7 +29,7 @@ def covered(seed: int, n_train: int, n_test: int) -> tuple[bool, bool]:
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n_train + n_test, 3))
     y = model(X) + rng.normal(size=len(X))
-    options: dict[str, Any] = {"features": ["x0"], "loss": "squared_error", "check_fidelity": False, "progress": False}
+    options: dict[str, Any] = {"features": ["x0"], "loss": "squared_error", "check_fidelity": False}
     imp = sg.importance(model, X[n_train:], y[n_train:], train=X[:n_train], random_state=seed, **options)
     lines = [imp.overall.iloc[0], imp.with_noise("test rows", "Monte Carlo").overall.iloc[0]]
     with_donors, without = (bool(line["conf_low"] <= TRUTH <= line["conf_high"]) for line in lines)

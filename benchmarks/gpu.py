@@ -165,7 +165,6 @@ def _importance(model: Any, X: Any, y: Any, groups: Any, repeats: int) -> Any:
         n_repeats=repeats,
         random_state=1,
         check_fidelity=False,
-        progress=False,
         loss="squared_error",
     )
 

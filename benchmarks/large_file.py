@@ -100,7 +100,6 @@ def job(way: str, folder: Path, sample: int) -> None:
             "n_repeats": 1,
             "random_state": 1,
             "n_jobs": 2,
-            "progress": False,
         }
         imp = sg.importance(model, sg.LargeData(path, sample_size=sample), "y", check_fidelity=False, **options)
         n = int(imp.settings["n_rows_predicted"])

@@ -84,7 +84,7 @@ def p_values(kind: str, n_train: int, n_test: int, effect: float, run: int) -> t
     model = RandomForestRegressor(50, random_state=run).fit(X, y)
     imp = sg.importance(
         model, test, target, train=X, sampler=TrueSampler(kind), features=["x1"], random_state=run,
-        check_fidelity=False, progress=False, loss="squared_error",
+        check_fidelity=False, loss="squared_error",
     )  # fmt: skip
     line = imp.overall.iloc[0]
     return line["p_value"], float(stdtr(n_test - 1, -line["statistic"]))

@@ -90,7 +90,6 @@ def ours_marginal(task: Task, *, check_fidelity: bool = False) -> Any:
         n_repeats=REPEATS,
         random_state=0,
         check_fidelity=check_fidelity,
-        progress=False,
         loss="squared_error",
     )
 
@@ -105,7 +104,7 @@ def ours_conditional(task: Task, sampler: Any) -> Any:
     return sg.importance(
         task.model, task.X, task.y, sampler=sampler, train=task.train, n_repeats=REPEATS, random_state=0,
         check_fidelity=False,
-        progress=False, loss="squared_error",
+         loss="squared_error",
     )  # fmt: skip
 
 

@@ -43,7 +43,7 @@ SAMPLERS = ("auto", "subgroups")
 JUDGED = 100_000
 RESULTS = Path(__file__).parent / "results" / "sample_size.jsonl"
 ELECTRICITY = Path(os.environ.get("SUBGROVE_DATA", "data")) / "cc18" / "151.parquet"
-OPTIONS: dict[str, Any] = {"n_repeats": 5, "check_fidelity": False, "progress": False, "random_state": 1}
+OPTIONS: dict[str, Any] = {"n_repeats": 5, "check_fidelity": False, "random_state": 1}
 
 
 @dataclass(frozen=True)

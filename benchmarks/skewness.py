@@ -35,7 +35,7 @@ def increases(scenario: sg.simulate.Scenario, n: int, samples: int) -> tuple[Flo
         test, train = scenario.sample(n, random_state=one), scenario.sample(50, random_state=two)
         imp = sg.importance(
             scenario.model, test.X, test.y, sampler=scenario.sampler, train=train.X, features=["x1"], n_repeats=20,
-            random_state=two, check_fidelity=False, progress=False, loss="squared_error",
+            random_state=two, check_fidelity=False, loss="squared_error",
         )  # fmt: skip
         (score,) = with_rows(imp.scores, "skewness_correction")
         values = score.influence[0].astype(np.float64)

@@ -51,7 +51,7 @@ def main() -> None:
             X, y, weights = sample(kind, options.rows, np.random.default_rng([run, KINDS.index(kind)]))
             imp = sg.importance(
                 model, X, y, sampler="marginal", features=[0], sample_weight=weights, random_state=run,
-                check_fidelity=False, progress=False, loss="squared_error",
+                check_fidelity=False, loss="squared_error",
             )  # fmt: skip
             line = imp.overall.iloc[0]
             covered = line["conf_low"] <= 2 <= line["conf_high"]

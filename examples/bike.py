@@ -74,7 +74,6 @@ def importances(
             loss="absolute_error",
             n_repeats=repeats,
             random_state=1,
-            progress=False,
         )
     return results
 
@@ -236,7 +235,6 @@ def report(
             "description": f"Random forest of {trees} trees on one-hot columns",
             "origin": f"Trained on {len(train.X)} of {len(train.X) + len(test.X)} days. {train.source}",
         },
-        progress=False,
     )
 
 
@@ -259,7 +257,7 @@ def run(out: Path, trees: int, repeats: int, max_depth: int, console: Console) -
         model = fitted_forest(train, trees)
         error = mean_absolute_error(test.y, model.predict(test.X))
         next_stage()
-        found = sg.dependence(train.X, n_trees=trees, n_repeats=5, random_state=1, progress=False)
+        found = sg.dependence(train.X, n_trees=trees, n_repeats=5, random_state=1)
         title = "How well each feature is predicted by the others"
         output.table("dependence", title, dependence_table(found), NOTES["dependence"])
         output.picture("dependence", "Which column is predicted by which", sg.plots.dependence(found).figure)
@@ -287,7 +285,6 @@ def run(out: Path, trees: int, repeats: int, max_depth: int, console: Console) -
             loss="absolute_error",
             n_repeats=repeats,
             random_state=1,
-            progress=False,
         )
         explained(output, chosen, results[0])
         next_stage()

@@ -38,7 +38,6 @@ options: dict[str, Any] = {
     "loss": "absolute_error",
     "n_repeats": 5 if SMALL else 20,
     "random_state": 1,
-    "progress": False,
 }
 conditional = sg.importance(model, test.X, test.y, train=train.X, **options)
 marginal = sg.importance(model, test.X, test.y, sampler="marginal", **options)

@@ -62,7 +62,6 @@ options: dict[str, Any] = {
     "loss": "squared_error",
     "random_state": 1,
     "check_fidelity": False,
-    "progress": False,
 }
 imp = sg.importance(model, sg.LargeData(rows, sample_size=ROWS // 10), "fare", **options)
 print(imp.overall[["feature", "n", "estimate", "std_error", "conf_low", "conf_high"]].round(3).to_string(index=False))

@@ -68,7 +68,7 @@ print(f"AUC on held-out parcels: {roc_auc_score(y_test == 'late', model.predict_
 # %%
 # How well do the labels predict each other? For a nominal column, the share explained is one minus the ratio of the
 # error rates with and without the other columns.
-found = sg.dependence(X_train, n_trees=30 if SMALL else 100, random_state=1, progress=False)
+found = sg.dependence(X_train, n_trees=30 if SMALL else 100, random_state=1)
 print(found.table[["feature", "explained", "predictors"]].round(2).to_string(index=False))
 
 # %%

@@ -59,7 +59,7 @@ print(enough.settings["repeats_used"])
 # The variance of the model itself cannot be estimated from one fitted model. Refits on different training sets estimate
 # the importance for the learning algorithm instead of one model. Each patient is in a test set, so the interval can be
 # narrower although it includes the variance of fitting.
-refits = sg.importance_over_refits(forest, X, y, n_refits=5 if SMALL else 12, n_repeats=5, progress=False, **options)
+refits = sg.importance_over_refits(forest, X, y, n_refits=5 if SMALL else 12, n_repeats=5, **options)
 print(refits.overall[["feature", "estimate", "std_error", "noise"]].round(2).to_string(index=False))
 
 # %%

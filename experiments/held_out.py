@@ -309,7 +309,6 @@ def run(chosen: Mapping[str, ConditionalDraw], n_train: int, repetitions: int, s
                         random_state=start,
                         check_fidelity=False,
                         loss="squared_error",
-                        progress=False,
                     )
                     error = float(imp.overall["estimate"].iloc[0]) - one.importance
                     squares.setdefault((model, method), []).append(error**2)
@@ -374,7 +373,7 @@ def main() -> None:
     for n_train in options.rows:
         if options.check:
             print(n_train, "rows")
-            print(check(FIRST | SECOND, n_train, options.reps, options.seed).to_string(), flush=True)
+            print(check({**FIRST, **SECOND}, n_train, options.reps, options.seed).to_string(), flush=True)
             continue
         table = run(FIRST if options.set == "first" else SECOND, n_train, options.reps, options.seed)
         known = table["ratio"].dropna()

@@ -67,7 +67,6 @@ def run(unit: Unit, seed: int) -> list[dict[str, Any]]:
                     n_repeats=N_REPEATS,
                     loss="squared_error",
                     random_state=seed,
-                    progress=False,
                     **own,
                 )
             line = imp.overall.iloc[0]

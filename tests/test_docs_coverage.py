@@ -69,7 +69,7 @@ def test_the_walk_finds_what_there_is() -> None:
     assert {"subgrove.importance", "subgrove.ImportanceResult", "subgrove.trees.Tree"} <= set(THINGS)
     assert {"subgrove.ImportanceResult.overall", "subgrove.trees.Tree.apply"} <= set(MEMBERS)
     assert {"subgrove.importance", "subgrove.trees.Tree.apply", "subgrove.trees.Tree.from_dict"} <= set(CALLED)
-    assert described(sg.DepthProfile.compute, "Parameters") >= {"train", "features", "kinds", "progress"}
+    assert described(sg.DepthProfile.compute, "Parameters") >= {"train", "features", "kinds", "n_jobs"}
 
 
 def test_every_public_name_says_what_it_is() -> None:

@@ -77,7 +77,7 @@ def calls() -> dict[str, Callable[[], Any]]:
 
     importance, plain_effect, effect, command = LIMITS
     return {
-        importance: lambda: sg.importance(model, data.X, data.y, random_state=1, progress=False),
+        importance: lambda: sg.importance(model, data.X, data.y, random_state=1),
         plain_effect: lambda: sg.effect(model, data.X, "temp", subgroups=None),
         effect: lambda: sg.effect(model, data.X, "temp"),
         command: explain,

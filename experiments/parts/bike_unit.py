@@ -73,7 +73,7 @@ def application(
 
 def dependence_rows(X: pd.DataFrame, seed: int, trees: int) -> list[Row]:
     """The share of each feature that is predicted by the others."""
-    table = sg.dependence(X, n_trees=trees, random_state=seed % 2**32, progress=False).table
+    table = sg.dependence(X, n_trees=trees, random_state=seed % 2**32).table
     pairs = zip(table["feature"], table["explained"], strict=True)
     return [{"part": "dependence", "feature": name, "value": float(share)} for name, share in pairs]
 
@@ -87,7 +87,6 @@ def importance_rows(
         "loss": "absolute_error",
         "n_repeats": repeats,
         "random_state": seed % 2**32,
-        "progress": False,
     }
     found = sg.importance(model, test.X, test.y, sampler=sampler, **options)
     given = {score.title: ", ".join(score.conditioning) for score in found.scores}

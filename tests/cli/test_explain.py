@@ -12,9 +12,10 @@ import pytest
 
 import subgrove as sg
 from subgrove._cli import explain
-from subgrove._cli.default_model import DefaultModel, cross_validate, split_rows, train
+from subgrove._cli.default_model import DefaultModel, cross_validate, train
 from subgrove._cli.learning_task import learning_task
 from subgrove._cli.reading import read_table_file
+from subgrove._cli.splitting import split_rows
 from subgrove._report.svg import prose
 
 from .commands import error_message, invoke

@@ -52,8 +52,8 @@ def pipeline() -> Any:
 
 def baseline(loss: str, y: Any, model: Any, X: Any) -> float:
     """Return the loss of the test rows, 30 % of all, that a command explains a model on."""
-    from subgrove._cli.default_model import split_rows
     from subgrove._cli.learning_task import LearningTask
+    from subgrove._cli.splitting import split_rows
 
     held_out = split_rows(LearningTask(X, y, "regression" if loss == "absolute_error" else "classification", ()), 1)[1]
     if loss == "absolute_error":

@@ -335,3 +335,25 @@ def test_constant_and_unchanged_columns_need_no_predictions() -> None:
     result = run(model, X.assign(same=1.0), features=["same"])
     assert model.rows == N
     assert result.overall.loc[0, ["estimate", "std_error", "mc_error", "p_value"]].tolist() == [0, 0, 0, 1]
+
+
+CLUSTERS = np.random.default_rng(2).integers(0, 25, N)
+
+
+@each_sampler
+@each_container
+def test_container_changes_no_digit_of_a_result_with_groups(make: Callable[[pd.DataFrame], Any], name: str) -> None:
+    given = {**SAMPLERS[name], "train": make(TRAIN)} if "train" in SAMPLERS[name] else SAMPLERS[name]
+    plain = run(**SAMPLERS[name], groups=CLUSTERS)
+    same(run(table=make(X), **given, groups=list(CLUSTERS)), plain)
+    same(run(table=make(X), **given, groups=pl.Series([f"group {one}" for one in CLUSTERS]), n_jobs=2), plain)
+
+
+def test_groups_with_adaptive_repeats_and_several_losses() -> None:
+    losses = ["squared_error", "absolute_error"]
+    found = run(groups=CLUSTERS, loss=losses, n_repeats=sg.AdaptiveRepeats(share=0.3, start=4, max_repeats=32))
+    assert max(found.settings["repeats_used"].values()) > 4
+    assert (found.overall["std_error"] > 0).all()
+    same(found.for_loss("absolute_error"), run(
+        groups=CLUSTERS, loss=losses, n_repeats=sg.AdaptiveRepeats(share=0.3, start=4, max_repeats=32)
+    ).for_loss("absolute_error"))  # fmt: skip

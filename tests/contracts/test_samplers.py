@@ -20,6 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 
 from subgrove._core.execution import Streams
+from subgrove._data.replace_columns import Donors
 from subgrove._data.table import read_table
 from subgrove.exceptions import InputError, ParameterError
 from subgrove.samplers.auto import Auto
@@ -384,3 +385,20 @@ def test_groups_of_rows_and_population_belong_together(case: Case) -> None:
         assert resampled.groups.code.shape == (N_TEST,)
         assert resampled.groups.code.max() < len(resampled.groups)
         assert resampled.population.shape in {(len(resampled.groups),), (1,)}
+
+
+@each
+def test_no_row_receives_the_value_of_another_row_of_its_cluster(case: Case) -> None:
+    """Where values come from other rows of the table; a sampler with fixed points may even keep a row's own value."""
+    fitted, clusters = _fitted(case), np.random.default_rng(1).integers(0, 30, N_TEST)
+    table = read_table(TEST).with_clusters(clusters)
+    for feature in case.features:
+        resampled = fitted.resample(table, (feature,), Streams(0, feature, 3))
+        if getattr(fitted, "fixed_points", False) or isinstance(case.make(), Unchanged):
+            continue
+        for changes in resampled.draws():
+            column = changes[feature]
+            if isinstance(column, Donors) and not column.train:
+                moved = column.rows != np.arange(N_TEST)  # a cell of one cluster keeps its values
+                assert (clusters[column.rows] != clusters)[moved].all()
+                assert moved.mean() > 0.5

@@ -32,8 +32,11 @@ def test_invalid_n_jobs_raises(n_jobs: Any) -> None:
         effective_jobs(n_jobs)
 
 
-def test_progress_without_a_terminal_is_one_line_at_the_end(capfd: pytest.CaptureFixture[str]) -> None:
-    with progress_bar(True, 2, "Working") as done:
+def test_progress_without_a_terminal_is_one_line_at_the_end(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SUBGROVE_PROGRESS", "1")
+    with progress_bar(2, "Working") as done:
         done(1)
         done(1)
         assert capfd.readouterr() == ("", "")
@@ -42,17 +45,33 @@ def test_progress_without_a_terminal_is_one_line_at_the_end(capfd: pytest.Captur
     assert re.fullmatch(r"Working: done in \d+\.\d s\n", err)
 
 
-def test_progress_without_a_terminal_is_silent_after_an_error(capfd: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(ValueError, match="the user's own"), progress_bar(True, 2, "Working"):
+def test_progress_without_a_terminal_is_silent_after_an_error(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SUBGROVE_PROGRESS", "1")
+    with pytest.raises(ValueError, match="the user's own"), progress_bar(2, "Working"):
         raise ValueError("the user's own")
     assert capfd.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize("show", [None, False])
-def test_default_progress_is_silent_without_a_terminal(show: bool | None, capfd: pytest.CaptureFixture[str]) -> None:
-    with progress_bar(show, 2, "Working") as done:
+@pytest.mark.parametrize("setting", ["", "0"])
+def test_default_progress_is_silent_without_a_terminal(
+    setting: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SUBGROVE_PROGRESS", setting)
+    with progress_bar(2, "Working") as done:
         done(2)
     assert capfd.readouterr() == ("", "")
+
+
+def test_bars_within_a_bar_are_not_shown(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SUBGROVE_PROGRESS", "1")
+    with progress_bar(2, "Outer"), progress_bar(2, "Inner"):
+        pass
+    with progress_bar(1, "Next"):
+        pass
+    err = capfd.readouterr().err
+    assert ["Inner" in err, "Outer" in err, "Next" in err] == [False, True, True]
 
 
 class Unpicklable:

@@ -171,7 +171,7 @@ def test_unseen_level_among_the_columns_of_rules_is_warned_of() -> None:
 
 
 def test_one_row_has_importance_zero_and_a_warning() -> None:
-    with pytest.warns(SubgroveWarning, match=r"one row cannot be redrawn .* 'x' where all rows"):
+    with pytest.warns(SubgroveWarning, match=r"of one row, .* have no donors.* 'x' where all rows"):
         line = run(X.head(1), Y[:1], features=["x"]).overall.iloc[0]
     assert line["estimate"] == 0
     assert np.isnan(line["std_error"])

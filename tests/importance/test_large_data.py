@@ -57,7 +57,6 @@ OPTIONS: dict[str, Any] = {
     "random_state": 1,
     "sample_size": 250,
     "check_fidelity": False,
-    "progress": False,
 }
 
 
@@ -181,7 +180,7 @@ def test_tables_are_those_of_rows_in_memory_with_the_same_draws(with_ids: Path, 
     predict.feature_names_in_ = COLUMNS  # type: ignore[attr-defined]
     call: dict[str, Any] = {
         "features": list(features), "n_repeats": 3, "random_state": 1, "loss": ["squared_error", "absolute_error"],
-        "check_fidelity": False, "progress": False,
+        "check_fidelity": False,
     }  # fmt: skip
     frequencies = weights and sg.FrequencyWeights(weights)
     outside = importance(
@@ -213,7 +212,7 @@ def test_relative_weights_have_the_tables_of_rows_in_memory(with_ids: Path) -> N
 
     predict.feature_names_in_ = COLUMNS  # type: ignore[attr-defined]
     call: dict[str, Any] = {
-        "features": list(features), "n_repeats": 3, "random_state": 1, "check_fidelity": False, "progress": False,
+        "features": list(features), "n_repeats": 3, "random_state": 1, "check_fidelity": False,
     }  # fmt: skip
     large = sg.LargeData(with_ids, chunk_rows=200)
     outside = importance(predict, large, "y", sampler=fitted, sample_weight="weight", **call)

@@ -46,7 +46,6 @@ def rejected(kind: type[Exception], words: str, *given: Any, **options: Any) -> 
         "n_repeats": 1,
         "random_state": 1,
         "check_fidelity": False,
-        "progress": False,
         **options,
     }
     with pytest.raises(kind, match=words) as caught:

@@ -357,10 +357,20 @@ def test_result_is_frozen() -> None:
         RESULT.level = 0.5  # type: ignore[misc]
 
 
-def test_progress_is_quiet_where_there_is_no_terminal(capfd: pytest.CaptureFixture[str]) -> None:
+def test_progress_is_quiet_where_there_is_no_terminal(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     run()
-    run(progress=False)
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    monkeypatch.setenv("SUBGROVE_PROGRESS", "0")
+    run()
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_setting_of_progress_that_is_neither_0_nor_1_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SUBGROVE_PROGRESS", "yes")
+    with pytest.raises(ParameterError, match=r"SUBGROVE_PROGRESS must be 0 .* got 'yes'"):
+        run()
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -368,7 +378,8 @@ def test_progress_is_shown_on_request(
     n_jobs: int, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TTY_COMPATIBLE", "1")  # rich takes standard error for a terminal then
-    shown = run(progress=True, n_jobs=n_jobs)
+    monkeypatch.setenv("SUBGROVE_PROGRESS", "1")
+    shown = run(n_jobs=n_jobs)
     out, err = capfd.readouterr()
     assert out == ""
     assert "Predicting" in err

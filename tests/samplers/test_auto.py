@@ -383,7 +383,7 @@ def test_a_feature_that_is_resampled_by_a_shift_is_reported_by_its_own_subgroups
     own = sg.find_subgroups(train.X, features=["x1"], max_depth=2)["x1"]
     assert reported is not None
     assert reported.rules == own.rules
-    requested = {"train": train.X, "features": ["x1"], "random_state": 1, "progress": False}
+    requested = {"train": train.X, "features": ["x1"], "random_state": 1}
     imp = sg.importance(scenario.model, test.X, test.y, sampler="auto", **requested)  # type: ignore[arg-type]
     plain = sg.importance(scenario.model, test.X, test.y, sampler=Auto(report_depth=0), **requested)  # type: ignore[arg-type]
     lines = imp.by_subgroup

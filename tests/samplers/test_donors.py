@@ -164,3 +164,30 @@ def test_turned_column_holds_the_values_of_the_donors(container: Any) -> None:
         for donors in cyclic_shifts(code, 3, Streams(0, key, 3)):
             for place, name in enumerate(frames.names):
                 np.testing.assert_array_equal(frames.native(name, donors), values[donors.rows, place])
+
+
+@examples
+@given(code=codes, n_clusters=st.integers(1, 8), seed=st.integers(0, 10**6), weighted=st.booleans())
+def test_no_donor_is_of_the_cluster_of_its_row(code: Any, n_clusters: int, seed: int, weighted: bool) -> None:
+    rng = np.random.default_rng(seed)
+    clusters, weights = rng.integers(0, n_clusters, len(code)), rng.random(len(code)) if weighted else None
+    for found in weighted_donors(code, 5, weights, Streams(seed, "x", 5), clusters=clusters):
+        assert (code[found] == code).all()
+        for row, k in enumerate(code):
+            if np.ptp(clusters[code == k]) > 0:
+                assert clusters[found[row]] != clusters[row]
+            else:
+                assert found[row] == row
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_donors_of_other_clusters_are_drawn_in_proportion_to_their_weights(weighted: bool) -> None:
+    clusters, code = np.array([0, 0, 0, 1, 1, 2]), np.zeros(6, dtype=np.int32)
+    weights = np.array([1.0, 2.0, 1.0, 3.0, 1.0, 4.0]) if weighted else None
+    n = 6000
+    found = drawn(weighted_donors(code, 1, weights, Streams(1, "x", n), clusters=clusters))
+    for row in range(6):
+        shares = np.where(clusters == clusters[row], 0.0, 1.0 if weights is None else weights)
+        shares /= shares.sum()
+        # Five standard errors of a share of 1/2 in 6000 draws.
+        assert np.abs(np.bincount(found[:, row], minlength=6) / n - shares).max() < 5 * 0.5 / np.sqrt(n)

@@ -165,9 +165,10 @@ def test_input_is_not_changed_and_other_rows_are_rejected() -> None:
         groups.stability(X, n_resamples=0)
 
 
-def test_progress_is_shown_on_request(capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress_is_shown_on_request(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     groups = sg.find_subgroups(BIKE, features="temp")
-    groups.stability(BIKE, n_resamples=2, random_state=1, progress=True)
-    assert "Growing trees" in capsys.readouterr().err
     groups.stability(BIKE, n_resamples=2, random_state=1)
     assert capsys.readouterr().err == ""
+    monkeypatch.setenv("SUBGROVE_PROGRESS", "1")
+    groups.stability(BIKE, n_resamples=2, random_state=1)
+    assert "Growing trees" in capsys.readouterr().err

@@ -15,6 +15,7 @@ from subgrove._cli.data_commands import dependence, fidelity, subgroups
 from subgrove._cli.explain import demo, explain, report
 from subgrove._cli.reading import input_as_file
 from subgrove._cli.terminal import STDOUT, Output, errors_as_messages
+from subgrove._core.execution import hidden_progress
 from subgrove._version import __version__
 
 _EXIT_CODES = (
@@ -69,7 +70,8 @@ def _command(function: Callable[[Any, Output], None]) -> Callable[..., None]:
         parsed = options(**values)
         piped = any(str(values.get(name)) == STDOUT for name in ("out", "json", "markdown"))
         output = Output(quiet=parsed.quiet, results=not piped)
-        with errors_as_messages(output, debug=parsed.debug), input_as_file(parsed) as parsed:
+        shown = errors_as_messages(output, debug=parsed.debug), hidden_progress(parsed.quiet)
+        with shown[0], shown[1], input_as_file(parsed) as parsed:
             function(parsed, output)
 
     call.__doc__ = function.__doc__

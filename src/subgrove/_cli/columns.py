@@ -25,6 +25,7 @@ from subgrove.exceptions import InputError
 _ERRORS = {"#N/A", "#DIV/0!", "#REF!", "#VALUE!", "#NAME?", "#NUM!", "#NULL!"}  # of spreadsheets
 MISSING = frozenset({"", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "?", "<NA>", "NaT"} | _ERRORS)
 OTHER = "(other)"
+RARE_VALUES = "text with rare values"
 MOST_LEVELS, _MOST_FREQUENT_LEVELS = 100, 250  # the latter if all of them are frequent
 _FREQUENT = 10  # rows of a level
 _MIN_SHARE = 0.5  # of numbers, for a note, or for --numeric
@@ -331,7 +332,7 @@ def merge_levels(series: Any, frequent: tuple[str, ...]) -> Any:
 
 def _too_many_rare(series: Any) -> str:
     share = float((series == OTHER).mean())
-    return f"text with rare values: {percent(share)} of the rows would be {OTHER!r}" if share > _MAX_OTHER_SHARE else ""
+    return f"{RARE_VALUES}: {percent(share)} of the rows would be {OTHER!r}" if share > _MAX_OTHER_SHARE else ""
 
 
 def _summary(series: Any, kind: str) -> str:

@@ -47,7 +47,6 @@ def dependence(options: FeatureOptions, output: Output) -> None:
         features=features,
         random_state=options.random_state,
         n_jobs=options.n_jobs,
-        progress=output.progress,
     )
     table = result.table.sort_values("explained", ascending=False, kind="stable")
     rows = [
@@ -80,7 +79,6 @@ def fidelity(options: FidelityOptions, output: Output) -> None:
         classifier=False,
         random_state=options.random_state,
         n_jobs=options.n_jobs,
-        progress=output.progress,
         **selected,
     )
     overall, table = records(result.overall), records(result.table)

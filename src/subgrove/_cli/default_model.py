@@ -15,11 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._cli.learning_task import LearningTask, TaskKind
+from subgrove._cli.splitting import cross_validation_folds, dependent_groups
 from subgrove._core.execution import parallel_map, progress_bar
+from subgrove._core.kinds import Floats, Rows
 from subgrove._core.text import percent
+from subgrove._scoring.estimate_variance import mean_variance
 
-FOLDS = 5
-TRAIN_SHARE = 0.7
 _MIN_PROBABILITY = 1e-6
 # Small trees and early stopping: of six settings the one that is good on most of nine data sets, and the fastest.
 # scikit-learn's defaults (31 leaves, 100 iterations) overfit small data so much that they do not reduce the log loss.
@@ -46,9 +47,12 @@ class DefaultModel:
 
     def fit(self, X: Any, y: Any) -> DefaultModel:
         """Train on the rows of a frame."""
-        self.columns_ = list(X.columns)
+        self.columns_ = [name for name in X.columns if X[name].notna().any()]  # scikit-learn needs a value in each
         self.levels_ = {name: X[name].cat.categories for name in X.columns if X[name].dtype.name == "category"}
-        model = self._unfitted(len(set(y)) if self.kind == "classification" else 1)
+        counts = np.unique(y, return_counts=True)[1] if self.kind == "classification" else np.array([len(y)])
+        model = self._unfitted(len(counts))
+        if counts.min() < 2 or _VALIDATION_SHARE * len(y) < len(counts):  # no row of each class for validation
+            model.set_params(**({} if self.forest else {"early_stopping": False}))
         with _one_thread():
             self.model_ = model.fit(self._matrix(X), np.asarray(y))
         if self.kind == "classification":
@@ -124,40 +128,28 @@ def train(task: LearningTask, *, forest: bool, random_state: int) -> DefaultMode
     return DefaultModel(task.kind, forest=forest, random_state=random_state).fit(task.X, task.y)
 
 
-def split_rows(task: LearningTask, random_state: int) -> tuple[LearningTask, LearningTask]:
-    """Split into training and test rows, stratified by class."""
-    from sklearn.model_selection import train_test_split
-
-    classes = task.y if task.kind == "classification" else None
-    rows = np.arange(len(task.y))
-    first, second = train_test_split(rows, train_size=TRAIN_SHARE, random_state=random_state, stratify=classes)
-    return task.rows(np.sort(first)), task.rows(np.sort(second))
-
-
 def cross_validate(
-    task: LearningTask, *, forest: bool, random_state: int, n_jobs: int | None = None, progress: bool | None = False
+    task: LearningTask, *, forest: bool, random_state: int, n_jobs: int | None = None
 ) -> tuple[SkillScore, ...]:
     """Return the performance of the default model in 5-fold cross-validation over all rows."""
-    from sklearn.model_selection import KFold, StratifiedKFold
-
     classes = task.kind == "classification"
-    folds = (StratifiedKFold if classes else KFold)(FOLDS, shuffle=True, random_state=random_state)
-    splits = list(folds.split(task.X, task.y if classes else None))
+    splits = cross_validation_folds(task, random_state)
     losses = []
-    with progress_bar(progress, FOLDS, "Cross-validation") as done:
+    with progress_bar(len(splits), "Cross-validation") as done:
         for fold_losses in parallel_map(partial(_fold_losses, task, forest, random_state), splits, n_jobs):
             losses.append(fold_losses)
             done(1)
     model, constant, *others = np.concatenate(losses, axis=1)
+    groups = dependent_groups(task.rows(np.concatenate([held_out for _, held_out in splits])))
     if not classes:
-        return (_fraction_explained("R²", model, constant),)
+        return (_fraction_explained("R²", model, constant, groups),)
     correct, codes = others
     recalls = [correct[codes == code] for code in np.unique(codes)]
-    errors = [recall.std(ddof=1) / np.sqrt(len(recall)) for recall in recalls]
+    errors = [recall.std(ddof=1) / np.sqrt(len(recall)) if len(recall) > 1 else np.nan for recall in recalls]
     balanced = float(np.mean([recall.mean() for recall in recalls])), float(np.linalg.norm(errors) / len(recalls))
     return (
-        _fraction_explained("D² (fraction of log loss explained)", model, constant),
-        SkillScore("accuracy", float(correct.mean()), float(correct.std(ddof=1) / np.sqrt(len(model)))),
+        _fraction_explained("D² (fraction of log loss explained)", model, constant, groups),
+        SkillScore("accuracy", float(correct.mean()), _error_of_mean(correct, groups)),
         SkillScore("balanced accuracy", *balanced),
     )
 
@@ -173,19 +165,27 @@ def _fold_losses(task: LearningTask, forest: bool, random_state: int, fold: tupl
     y = np.asarray(held_out.y)
     if task.kind == "regression":
         return np.array([(y - model.predict(held_out.X)) ** 2, (y - float(training.y.mean())) ** 2])
-    place = np.searchsorted(model.classes_, y)
-    probabilities = np.clip(model.predict_proba(held_out.X)[np.arange(len(y)), place], _MIN_PROBABILITY, 1)
+    place = np.minimum(np.searchsorted(model.classes_, y), len(model.classes_) - 1)
+    known = model.classes_[place] == y  # by time or by group, training rows may lack a class
+    probabilities = np.where(known, model.predict_proba(held_out.X)[np.arange(len(y)), place], 0.0)
     shares = np.array([(np.asarray(training.y) == label).mean() for label in model.classes_])
     correct = (model.predict(held_out.X) == y).astype(float)
-    constant = -np.log(np.clip(shares[place], _MIN_PROBABILITY, 1))
-    return np.array([-np.log(probabilities), constant, correct, place])
+    losses = (
+        -np.log(np.clip(one, _MIN_PROBABILITY, 1)) for one in (probabilities, np.where(known, shares[place], 0.0))
+    )
+    return np.array([*losses, correct, place])
 
 
-def _fraction_explained(name: str, model: npt.NDArray[np.float64], constant: npt.NDArray[np.float64]) -> SkillScore:
+def _fraction_explained(name: str, model: Floats, constant: Floats, groups: Rows | None) -> SkillScore:
     """Return one minus the ratio of mean losses, with the standard error of a ratio."""
     ratio = model.mean() / constant.mean()
-    std_error = (model - ratio * constant).std(ddof=1) / (np.sqrt(len(model)) * constant.mean())
-    return SkillScore(name, float(1 - ratio), float(std_error))
+    std_error = _error_of_mean((model - ratio * constant) / constant.mean(), groups)
+    return SkillScore(name, float(1 - ratio), std_error)
+
+
+def _error_of_mean(values: Floats, groups: Rows | None) -> float:
+    """Return the standard error of a mean, cluster-robust for groups of dependent rows."""
+    return float(np.sqrt(mean_variance(values[None], None, np.zeros(1), groups)[0]))
 
 
 def _one_thread() -> AbstractContextManager[Any]:

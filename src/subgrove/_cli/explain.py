@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from subgrove._cli.default_model import TRAIN_SHARE, cross_validate, split_rows, train
+from subgrove._cli.columns import RARE_VALUES
+from subgrove._cli.default_model import cross_validate, train
 from subgrove._cli.learning_task import LearningTask, learning_task
 from subgrove._cli.load_model import LoadedModel, columns_for, labels_for, load_model
 from subgrove._cli.options import DemoOptions, ExplainOptions, RebuildOptions, ReportOptions
@@ -19,6 +20,14 @@ from subgrove._cli.reading import (
     read_like,
     read_table_file,
     selected_columns,
+)
+from subgrove._cli.splitting import (
+    TRAIN_SHARE,
+    dependent_groups,
+    describe_split,
+    known_classes,
+    split_rows,
+    with_roles,
 )
 from subgrove._cli.terminal import STDOUT, Output, check_output, number, write_result
 from subgrove._core.text import percent
@@ -55,6 +64,8 @@ def explain(options: ExplainOptions, output: Output) -> None:
     subgrove explain rows.csv -t price --model model.skops --test new_rows.csv
     subgrove explain rows.csv -t price --quiet --json - | jq '.features[0].headline'
     subgrove explain folder_of_parquet/ -t price --sample-size 50000
+    subgrove explain weather.csv -t rain --time date
+    subgrove explain visits.csv -t pain --group patient
     """
     import subgrove
 
@@ -66,7 +77,10 @@ def explain(options: ExplainOptions, output: Output) -> None:
     table = _read(options, loaded)
     print_columns(table, output, options.target)
     task = learning_task(table, options.target, options.task or (loaded.kind if loaded else None))
-    for note in (*table.notes, *task.notes):
+    task = with_roles(task, options.time, options.group, _used_by(loaded, options))
+    recurring = [column.name for column in table.columns if RARE_VALUES in column.left_out and options.group is None]
+    hints = [f"If rows of the same {name} depend on each other, use --group {name}." for name in recurring]
+    for note in (*table.notes, *task.notes, *hints):
         output.note(note)
     features = feature_names(options.features, task.X, "--features", options.target)
     if loaded is None:
@@ -126,6 +140,10 @@ def report(options: RebuildOptions, output: Output) -> None:
 
 def _read(options: ExplainOptions, loaded: LoadedModel | None) -> FileTable:
     required = {options.target: "--target"}
+    for option, name in (("--time", options.time), ("--group", options.group)):
+        if name == options.target:
+            raise ParameterError(f"{option} {name} is the target. Name the column that orders or groups the rows.")
+        required |= {} if name is None else {name: option}
     if loaded is not None and loaded.columns is not None:
         required |= dict.fromkeys(loaded.columns, "the model needs it")
         options = replace(options, columns=list(required))
@@ -135,22 +153,30 @@ def _read(options: ExplainOptions, loaded: LoadedModel | None) -> FileTable:
     return read_table_file(options, required=required, keep_all=loaded is not None, numeric_reason=reason)
 
 
+def _used_by(loaded: LoadedModel | None, options: ExplainOptions) -> tuple[str, ...]:
+    """Return columns that remain features even if they order or group the rows: those that a fitted model uses."""
+    return () if loaded is None else tuple(loaded.columns or options.columns)
+
+
 def _train_default(options: ExplainOptions, table: FileTable, task: LearningTask, output: Output) -> FittedModel:
     """Cross-validate the default model on all rows, then train it on the training rows."""
     seed = options.random_state
-    learned, held_out = (task, _test_rows(options, table, task, output)) if options.test else split_rows(task, seed)
-    scores = cross_validate(
-        task, forest=options.forest, random_state=seed, n_jobs=options.n_jobs, progress=output.progress
+    learned, held_out = (
+        (task, _test_rows(options, table, task, output)) if options.test else _split(options, task, output)
     )
+    selected, validation, errors = describe_split(options.time, options.group)
+    scores = cross_validate(task, forest=options.forest, random_state=seed, n_jobs=options.n_jobs)
     model = train(learned, forest=options.forest, random_state=seed)
     performance = ", ".join(map(str, scores))
-    output.say(f"\nHeld-out performance (5-fold cross-validation, {len(task.y):,} rows): {performance}")
-    name, share = options.data.name, f"{percent(TRAIN_SHARE)} of the rows, selected at random"
-    training = f"all rows of {name}" if options.test else share
+    output.say(f"\nHeld-out performance ({validation}, {len(task.y):,} rows): {performance}")
+    name = options.data.name
+    training = f"all rows of {name}" if options.test else selected
     test = f"the {len(held_out.y):,} rows of {options.test.name}" if options.test else f"the other {len(held_out.y):,}"
     sentences = (
         f"Trained by subgrove explain on {training} ({len(learned.y):,}), explained on {test}.",
-        f"In 5-fold cross-validation of {name}: {performance}.",
+        f"In {validation} of {name}: {performance}.",
+        errors,
+        *(f"{name} is not a feature." for name in dict.fromkeys((options.time, options.group)) if name is not None),
         table.sampling,
     )
     origin = " ".join(sentence for sentence in sentences if sentence)
@@ -171,8 +197,10 @@ def _use_loaded(
     if options.test:
         learned, held_out, caveat = task, _test_rows(options, table, task, output, loaded), f" of {options.test.name}."
     else:
-        learned, held_out = split_rows(task, options.random_state)
-        caveat = "; whether these were used to train it is unknown."
+        learned, held_out = _split(options, task, output)
+        part, _, errors = describe_split(options.time, options.group)
+        how = "" if options.time is None and options.group is None else f" Samplers: {part}. {errors}"
+        caveat = f"; whether these were used to train it is unknown.{how}"
         output.note("If the model was trained on some of these rows, its performance is overestimated (see --test).")
     origin = (
         f"Loaded from a file. Samplers were fitted on {len(learned.y):,} rows, the model is explained on "
@@ -181,13 +209,24 @@ def _use_loaded(
     return FittedModel(loaded.model, learned, held_out, loaded.description, origin.strip())
 
 
+def _split(options: ExplainOptions, task: LearningTask, output: Output) -> tuple[LearningTask, LearningTask]:
+    """Split the rows at random, by time or by group."""
+    learned, held_out = split_rows(task, options.random_state)
+    held_out = known_classes(learned, held_out)
+    for note in held_out.notes:
+        output.note(note)
+    return learned, held_out
+
+
 def _test_rows(
     options: ExplainOptions, table: FileTable, task: LearningTask, output: Output, loaded: LoadedModel | None = None
 ) -> LearningTask:
     """Read the rows of --test with the columns, kinds and classes of the training rows."""
     assert options.test is not None
     more = read_like(replace(options, data=options.test), table, keep_all=loaded is not None)
-    held_out = learning_task(more, options.target, task.kind)
+    held_out = with_roles(
+        learning_task(more, options.target, task.kind), options.time, options.group, _used_by(loaded, options)
+    )
     for note in (*more.notes, *(f"{one.name!r}: {one.note}" for one in more.columns if one.note), *held_out.notes):
         output.note(f"{options.test.name}: {note}")
     y = held_out.y if loaded is None else labels_for(loaded, held_out.y, options.target)
@@ -215,14 +254,15 @@ def _write_report(
     """Explain a model, write all files of the report, and print the importance of the features."""
     import subgrove
 
+    of_train, of_test = fitted.train.groups, dependent_groups(fitted.test)
     report = subgrove.report(
         fitted.model,
         (fitted.train.X, fitted.train.y),
         (fitted.test.X, fitted.test.y),
         random_state=options.random_state,
         labels={**labels, "description": fitted.description, "origin": fitted.origin},
+        groups=of_test if of_train is None else (of_train, of_test),
         n_jobs=options.n_jobs,
-        progress=output.progress,
         **settings,
     )
     if options.json is not None:
@@ -231,6 +271,8 @@ def _write_report(
         write_result(options.markdown, report.to_markdown())
     write_result(options.out, report.to_html())  # last: it shows that all files are complete
     _print_importance(report.summary, output)
+    for warning in report.summary.warnings:
+        output.note(f"Warning: {warning}")
 
 
 def _print_importance(summary: Any, output: Output) -> None:

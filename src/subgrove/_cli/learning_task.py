@@ -9,6 +9,7 @@ import numpy as np
 
 from subgrove._cli.reading import FileTable
 from subgrove._cli.terminal import quoted
+from subgrove._core.kinds import Rows
 from subgrove._core.text import count_of, first_of
 from subgrove._report.inputs import reject_extreme
 from subgrove.exceptions import InputError
@@ -24,17 +25,23 @@ MIN_ROWS = 50
 
 @dataclass(frozen=True, eq=False)
 class LearningTask:
-    """Features and target of the rows with a known target, and notes on how they were selected."""
+    """Features and target of the rows with a known target, and notes on how they were selected.
+
+    `time` has the place in time of each row, and `groups` its group, as numbers from 0; None if they are not known.
+    """
 
     X: Any
     y: Any
     kind: TaskKind
     notes: tuple[str, ...]
+    time: Rows | None = None
+    groups: Rows | None = None
 
     def rows(self, rows: Any) -> LearningTask:
         """Return the task with some of the rows."""
         X, y = self.X.iloc[rows].reset_index(drop=True), self.y.iloc[rows].reset_index(drop=True)
-        return LearningTask(X, y, self.kind, ())
+        roles = (None if one is None else one[rows] for one in (self.time, self.groups))
+        return LearningTask(X, y, self.kind, (), *roles)
 
 
 def learning_task(table: FileTable, target: str, kind: TaskKind | None) -> LearningTask:

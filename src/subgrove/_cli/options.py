@@ -143,6 +143,12 @@ class ExplainOptions(ReportOptions, DataOptions):
         Literal["regression", "classification"] | None, _option("Kind of target; inferred from its values by default.")
     ] = None
     test: Annotated[Path | None, _file("Held-out rows to explain the model on; 30 % of DATA by default.")] = None
+    time: Annotated[
+        str | None, _columns("Column that orders the rows in time: the last 30 % are held out.", "--time")
+    ] = None
+    group: Annotated[
+        str | None, _columns("Column of groups of dependent rows, such as persons, which are not divided.", "--group")
+    ] = None
     forest: Annotated[bool, _option("Train a random forest instead of gradient boosting.", "--forest")] = False
     max_depth: Annotated[int, MaxDepth] = 2
     n_repeats: Annotated[int | None, _option("Number of times each feature is resampled.", min=1)] = None

@@ -74,11 +74,6 @@ class Output:
         else:
             print(f"\n{title}\n{plain_table(header, cells, right)}", file=stream)
 
-    @property
-    def progress(self) -> bool | None:
-        """Whether to show progress: None for "if standard error is a terminal"."""
-        return False if self.quiet else None
-
 
 def plain_table(header: Row, rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
     """Return a table as aligned text."""

@@ -12,11 +12,13 @@ on its position. So it is the same for any chunks and any order of the rows.
 from __future__ import annotations
 
 import hashlib
+import os
 import secrets
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pickle import PicklingError
@@ -274,17 +276,44 @@ def parallel_map(function: Callable[[T], R], tasks: Sequence[T], n_jobs: int | N
         raise
 
 
+_hides_progress: ContextVar[bool] = ContextVar("subgrove_hides_progress", default=False)
+
+
 @contextmanager
-def progress_bar(show: bool | None, total: int, what: str, unit: str = "") -> Iterator[Callable[[int], None]]:
-    """Show a bar with the remaining time; yields a function that advances it.
+def hidden_progress(hidden: bool = True) -> Iterator[None]:
+    """Show no progress bars, as within another bar."""
+    token = _hides_progress.set(hidden)
+    try:
+        yield
+    finally:
+        _hides_progress.reset(token)
+
+
+@contextmanager
+def progress_bar(total: int, what: str, unit: str = "") -> Iterator[Callable[[int], None]]:
+    """Show a bar with the remaining time; yields a function that advances it. Bars within another one are not shown.
 
     With a `unit`, such as "rows", the bar shows how many of them are done.
 
-    `show` None means: if standard error is a terminal. If it is not, `show` True prints one line at the end.
+    The environment variable SUBGROVE_PROGRESS is 0 for no bars and 1 for bars; without it bars are shown if standard
+    error is a terminal. If it is not, 1 prints one line at the end.
     """
-    if show is None:
-        show = sys.stderr.isatty()
-    if not show or total <= 0:
+    shows = _progress_setting() and not _hides_progress.get()
+    with hidden_progress(_hides_progress.get() or total > 0):
+        yield from _bar(total if shows else 0, what, unit)
+
+
+def _progress_setting() -> bool:
+    setting = os.environ.get("SUBGROVE_PROGRESS", "")
+    if setting not in ("", "0", "1"):
+        raise ParameterError(
+            f"The environment variable SUBGROVE_PROGRESS must be 0 (no progress bars) or 1 (always); got {setting!r}."
+        )
+    return sys.stderr.isatty() if not setting else setting == "1"
+
+
+def _bar(total: int, what: str, unit: str) -> Iterator[Callable[[int], None]]:
+    if total <= 0:
         yield lambda done: None
         return
     from rich.console import Console

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from subgrove._core.kinds import Floats
+from subgrove._core.kinds import Floats, Rows
 from subgrove.exceptions import InputError, LengthError
 
 
@@ -67,6 +68,13 @@ def square_weights(weights: Any) -> Any:
 def own_weights(weights: Floats) -> Floats:
     """Return the part of each row's weight that cannot be its own donor: all of it, or one of several equal rows."""
     return np.asarray(weights) if isinstance(weights, RelativeWeights) else np.minimum(weights, 1.0)
+
+
+def independent_units(sizes: Floats, code: npt.NDArray[Any], clusters: Rows) -> Floats:
+    """Return the number of clusters of dependent rows in each subgroup."""
+    n = int(clusters.max(initial=0)) + 1
+    pairs = np.unique(code.astype(np.intp) * n + clusters)
+    return np.bincount(pairs // n, minlength=len(sizes)).astype(np.float64)
 
 
 def read_weights(sample_weight: Any, n_rows: int, of: str = "X") -> Floats | None:

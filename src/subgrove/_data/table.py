@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
 from typing import Any
@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._core.kinds import KINDS
+from subgrove._core.kinds import KINDS, Rows
 from subgrove._core.kinds import Codes as Codes
 from subgrove._core.kinds import Floats as Floats
 from subgrove._core.kinds import Kind as Kind
@@ -49,6 +49,8 @@ class Table:
         Column name -> levels that training did not have.
     places : tuple of int, or None
         Position of each column in `numbers` or `codes`, if these have other columns, too; None if they do not.
+    clusters : int array (n_rows,), or None
+        Cluster of each row, numbered from 0; rows of the same one are dependent. None if all rows are independent.
     """
 
     columns: tuple[ColumnInfo, ...]
@@ -56,6 +58,7 @@ class Table:
     codes: Codes
     unseen: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     places: tuple[int, ...] | None = None
+    clusters: Rows | None = None
 
     @property
     def n_rows(self) -> int:
@@ -86,7 +89,8 @@ class Table:
         """Return some rows; the table itself, if these are all rows in their order."""
         if len(rows) == self.n_rows and (rows == np.arange(self.n_rows)).all():
             return self
-        return Table(self.columns, self.numbers[rows], self.codes[rows], self.unseen, self.places)
+        clusters = None if self.clusters is None else self.clusters[rows]
+        return Table(self.columns, self.numbers[rows], self.codes[rows], self.unseen, self.places, clusters)
 
     def without(self, names: Sequence[str]) -> Table:
         """Return the table without some columns; nothing is copied."""
@@ -95,7 +99,11 @@ class Table:
         others = [pair for pair in zip(self.columns, self.positions(), strict=True) if pair[0].name not in names]
         columns, places = tuple(column for column, _ in others), tuple(at for _, at in others)
         unseen = {name: levels for name, levels in self.unseen.items() if name not in names}
-        return Table(columns, self.numbers, self.codes, unseen, places)
+        return Table(columns, self.numbers, self.codes, unseen, places, self.clusters)
+
+    def with_clusters(self, clusters: Rows | None) -> Table:
+        """Return the table with the clusters of its rows."""
+        return self if clusters is None else replace(self, clusters=clusters)
 
     def __iter__(self) -> Iterator[TypedColumn]:
         for info, at in zip(self.columns, self.positions(), strict=True):

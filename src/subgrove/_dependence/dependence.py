@@ -164,7 +164,6 @@ def dependence(
     kinds: Mapping[str, Kind] | None = None,
     random_state: RandomStateLike = None,
     n_jobs: int | None = None,
-    progress: bool | None = None,
 ) -> Dependence:
     """Measure how well each feature is predicted by the other columns, and by which.
 
@@ -193,8 +192,6 @@ def dependence(
         Same seed, same numbers, for any `n_jobs`, and for any order or subset of features.
     n_jobs : int, optional
         Threads that grow trees at once, as joblib counts them.
-    progress : bool, optional
-        Whether to show a progress bar; by default in a terminal.
 
     Returns
     -------
@@ -257,7 +254,7 @@ def dependence(
             f"Pass at least {LEAST_ROWS}."
         )
     found = []
-    with progress_bar(progress, len(names), "Growing forests") as done:
+    with progress_bar(len(names), "Growing forests") as done:
         for name in names:
             found.append(feature_dependence(table, name, n_trees, n_jobs, Streams(start, name, n_repeats)))
             done(1)

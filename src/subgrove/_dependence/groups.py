@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from subgrove._core.execution import stream
 from subgrove._core.kinds import Floats, Rows
@@ -17,6 +18,7 @@ from subgrove._data.table import Table, TypedColumn, read_table
 from subgrove._data.to_containers import Backend, backend_of, make_table
 from subgrove.exceptions import ParameterError
 
+Mask = npt.NDArray[np.bool_]
 DEFAULT_THRESHOLD = 0.5
 _MAX_ROWS = 4000
 _MIN_ROWS = 30  # with a value of both features
@@ -201,7 +203,7 @@ def _bins(column: TypedColumn) -> tuple[Rows, int]:
     return code, int(own.max(initial=0)) + 1
 
 
-def _outputs(column: TypedColumn) -> tuple[Floats, Rows]:
+def _outputs(column: TypedColumn) -> tuple[Floats, Mask]:
     """Return the values to be explained, ranks or indicators of levels, and which rows have them."""
     known = ~column.missing
     values = np.zeros(len(known))
@@ -215,7 +217,7 @@ def _outputs(column: TypedColumn) -> tuple[Floats, Rows]:
     return values[:, None], known
 
 
-def _explained(code: Rows, n_bins: int, outputs: Floats, known: Rows) -> float:
+def _explained(code: Rows, n_bins: int, outputs: Floats, known: Mask) -> float:
     """Return the share of variance between bins, adjusted for their number; 0 if it is undefined."""
     rows = known & (code >= 0)
     n = int(rows.sum())

@@ -34,7 +34,7 @@ Fit = FittedSampler | str  # a fitted sampler, or the reason why fitting failed
 _MIN_TEST_ROWS = 4
 _N_FOLDS = 2
 _MIN_CLASSIFIER_ROWS = 10  # rows of each sample
-_FOREST = {"n_trees": 30, "min_node_size": 20}
+_FOREST: dict[str, Any] = {"n_trees": 30, "min_node_size": 20}
 
 
 def name_samplers(samplers: Any) -> dict[str, Any]:

@@ -40,7 +40,6 @@ def fidelity(
     max_rows: int = 1000,
     random_state: RandomStateLike = None,
     n_jobs: int | None = None,
-    progress: bool | None = None,
 ) -> Fidelity:
     """Measure how realistic resampled rows are: -log of the squared MMD between resampled and reference rows.
 
@@ -78,8 +77,6 @@ def fidelity(
         Seed of all random numbers. Results do not depend on `n_jobs` or on the order of features.
     n_jobs : int, optional
         Number of processes, as in joblib; features are computed in parallel. Each process needs up to 512 MiB.
-    progress : bool, optional
-        Whether to show a progress bar; by default only in a terminal.
 
     Returns
     -------
@@ -136,7 +133,7 @@ def fidelity(
         name: fit_each(sampler, test_rows, test_table, train_rows, parsed, model, seed)
         for name, sampler in named.items()
     }
-    squared, auc, notes = _compare_all(comparison, fits, n_jobs, progress)
+    squared, auc, notes = _compare_all(comparison, fits, n_jobs)
     _reject_if_all_failed(squared, tuple(fits), notes)
     n, n_reference = map(len, comparison.split(0))
     return Fidelity(
@@ -159,7 +156,7 @@ def fidelity(
 
 
 def _compare_all(
-    comparison: FidelityComparison, fits: Mapping[str, Mapping[Feature, Fit]], n_jobs: int | None, progress: bool | None
+    comparison: FidelityComparison, fits: Mapping[str, Mapping[Feature, Fit]], n_jobs: int | None
 ) -> tuple[Floats, Floats, dict[tuple[str, str], str]]:
     """Return arrays (features, samplers, repeats) of squared MMD and AUC, and the reasons of failures."""
     features, names = list(fits[UNCHANGED]), list(fits)
@@ -167,7 +164,7 @@ def _compare_all(
     tasks = [(features[0], [UNCHANGED]), *((feature, names[1:]) for feature in features)]
     squared, auc = np.full((2, len(features), len(names), comparison.n_repeats), np.nan)
     notes: dict[tuple[str, str], str] = {}
-    with progress_bar(progress, len(tasks), "Resampling") as done:
+    with progress_bar(len(tasks), "Resampling") as done:
         for at, result in enumerate(parallel_map(partial(comparison.compare, fits), tasks, n_jobs)):
             rows, places = (slice(None), slice(1)) if at == 0 else (at - 1, slice(1, None))
             squared[rows, places], auc[rows, places], failures = result

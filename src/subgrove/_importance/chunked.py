@@ -51,6 +51,11 @@ def importance_of_chunks(spec: ImportanceSpec) -> ImportanceResult:
             "n_repeats=AdaptiveRepeats(...) is not available for large data: each round of repeats would read all data "
             "again. Pass a number; with many rows, few repeats suffice."
         )
+    if spec.groups is not None:
+        raise ParameterError(
+            "groups is not available for large data, whose sums are not stored by group. Call importance with a table "
+            "in memory of all rows of some of the groups."
+        )
     sample_size = whole_number("sample_size", large.sample_size, least=2)
     response = response_for(spec.losses, spec.response_method)
     probabilities = gives_probabilities(response)
@@ -61,7 +66,7 @@ def importance_of_chunks(spec: ImportanceSpec) -> ImportanceResult:
     features = spec.parse_features(columns.model)
     given = spec.parse_given(features, columns.model)
 
-    run = partial(run_chunks, n_jobs=spec.n_jobs, progress=False, what="Drawing the sample")
+    run = partial(run_chunks, n_jobs=spec.n_jobs, what="Drawing the sample")
     drawn = _draw_rows(data, columns, spec.train, method, sample_size, spec.seed, run)
     with _errors_of_sampled_rows(data):
         pilot = PilotRows.of(drawn.pilot, drawn.pilot_keys, columns, predictor, spec.losses, probabilities, drawn.all)
@@ -82,7 +87,7 @@ def importance_of_chunks(spec: ImportanceSpec) -> ImportanceResult:
     resampled = pilot.resample(work)
     inputs = pilot.describe_inputs(work, resampled, data)
     total = ChunkSums(len(features), len(spec.losses))
-    options: dict[str, Any] = {"n_jobs": spec.n_jobs, "progress": spec.progress, "what": "Predicting"}
+    options: dict[str, Any] = {"n_jobs": spec.n_jobs, "what": "Predicting"}
     for _, sums in run_chunks(work, data.chunks, **options, checkpoint=large.folder, mark=inputs):
         total.add_arrays(sums)
     if not total.n_rows:

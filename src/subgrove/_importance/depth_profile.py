@@ -89,7 +89,6 @@ class DepthProfile(ResultView):
         n_repeats: int = 10,
         random_state: RandomStateLike = None,
         n_jobs: int | None = None,
-        progress: bool | None = None,
     ) -> DepthProfile:
         """Score subgroups of every depth on held-out rows and, with a model, compute the importance at every depth.
 
@@ -108,7 +107,7 @@ class DepthProfile(ResultView):
             The model whose importance is computed at each depth.
         test : pair (X, y), or object with X and y, optional
             Test rows and their target; needed with a model.
-        loss, n_repeats, random_state, n_jobs, progress
+        loss, n_repeats, random_state, n_jobs
             As in `importance`; one loss.
 
         Notes
@@ -138,9 +137,7 @@ class DepthProfile(ResultView):
         groups = grow_all_trees(train, settings, features, given, kinds, sample_weight, n_jobs)
         if rows is None:
             return cls(groups)
-        results = _by_depth(
-            groups, model, rows, loss=loss, n_repeats=n_repeats, random_state=start, n_jobs=n_jobs, progress=progress
-        )
+        results = _by_depth(groups, model, rows, loss=loss, n_repeats=n_repeats, random_state=start, n_jobs=n_jobs)
         return cls(groups, results)
 
     @property

@@ -59,11 +59,11 @@ def importance(
     loss: Any = None,
     n_repeats: int | AdaptiveRepeats = 10,
     sample_weight: Any = None,
+    groups: Any = None,
     response_method: str | None = None,
     check_fidelity: bool = True,
     random_state: RandomStateLike = None,
     n_jobs: int | None = None,
-    progress: bool | None = None,
 ) -> ImportanceResult:
     """Increase of a model's loss when a feature is resampled (Algorithm 1 of the paper).
 
@@ -109,6 +109,10 @@ def importance(
     sample_weight : array, str or FrequencyWeights, optional
         Relative weight of each row, as of a survey; their scale does not matter. `FrequencyWeights` are numbers of
         equal rows. For `LargeData` the name of a column.
+    groups : column, array or str, optional
+        Group of each test row (a person, a school, a month), or the name of a column of X, if rows of a group depend on
+        each other. Standard errors and intervals are then cluster-robust, no row receives the value of another row of
+        its group, and cross-fitting does not divide groups. Fewer than 10 groups are marked in the column `reliable`.
     response_method : str, optional
         Method of the model to call ("predict", "predict_proba", "decision_function"), where the loss does not imply it.
     check_fidelity : bool, default True
@@ -118,8 +122,6 @@ def importance(
         Makes results reproducible, independently of `n_jobs` and the order of features.
     n_jobs : int, optional
         Number of processes; None follows `joblib.parallel_config`.
-    progress : bool, optional
-        Whether to show a progress bar; None shows it in a terminal.
 
     Returns
     -------
@@ -175,11 +177,11 @@ def importance(
         loss=loss,
         n_repeats=n_repeats,
         sample_weight=sample_weight,
+        groups=groups,
         response_method=response_method,
         check_fidelity=check_fidelity,
         random_state=random_state,
         n_jobs=n_jobs,
-        progress=progress,
     )
     if is_large(X):
         from subgrove._importance.chunked import importance_of_chunks
@@ -199,7 +201,7 @@ def importance(
     data = read_rows(spec, X, y, sample_weight, predictor.classes, probabilities=probabilities)
     fitted = fit(spec, data)
     context, residuals = _context(spec, data, fitted, predictor, probabilities)
-    results = score_features(context, data.features, n_jobs, progress)
+    results = score_features(context, data.features, n_jobs, progress=True)
     return _result(spec, data, fitted, context, results, residuals)
 
 
@@ -253,8 +255,10 @@ def _result(
         warn_of_max_repeats(spec.adaptive, results, data.weights)
         adaptive = {"adaptive_share": spec.adaptive.share, "repeats_used": repeats_used(results)}
     donors = {"training_donors": True} if any(score.donor_variance is not None for score in results) else {}
+    clusters = data.table.clusters
+    grouped = {} if clusters is None else {"n_groups": int(clusters.max()) + 1}
     settings = spec.settings(
-        {**adaptive, **fitted.settings, **donors},
+        {**adaptive, **fitted.settings, **donors, **grouped},
         data.given,
         n_rows_predicted=context.predictor.n_rows,
         n_calls=context.predictor.n_calls,

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from subgrove._core.kinds import Floats
+from subgrove._core.kinds import Floats, Rows
 from subgrove._core.text import quote
 from subgrove._scoring.estimate_variance import (
     SkewnessCorrection,
@@ -48,9 +48,14 @@ _REMEDY = {
 }
 
 
-def label(sources: Sequence[str], *, calibrated: bool = False) -> str:
+def label(sources: Sequence[str], score: FeatureResult | None = None) -> str:
     """Return the sources as the column `noise` states them."""
-    return " + ".join(f"{one} (calibrated)" if calibrated and one == TEST_ROWS else one for one in sources)
+    how = ""
+    if score is not None and score.calibration is not None and score.calibration.is_used:
+        how = " (calibrated)"
+    elif score is not None and score.clusters is not None:
+        how = " (clustered)"
+    return " + ".join(f"{one}{how}" if one == TEST_ROWS else one for one in sources)
 
 
 def known_sources(scores: Sequence[FeatureResult], settings: Mapping[str, Any]) -> tuple[str, ...]:
@@ -83,9 +88,9 @@ def read_sources(names: Sequence[Any], known: Sequence[str]) -> tuple[str, ...]:
 
 def overall_components(score: FeatureResult, at: int, weights: Floats | None, *, per_row: bool) -> dict[str, Floats]:
     """Return source -> variance of the overall estimate, and its degrees of freedom; NaN where it is not known."""
-    n = score.sizes.sum()
+    rows = overall_variance(score, weights)[at] if per_row else np.nan
     components = {
-        TEST_ROWS: np.array([overall_variance(score, weights)[at] if per_row else np.nan, n - 1]),
+        TEST_ROWS: np.array([rows, score.n_units - 1]),
         MONTE_CARLO: np.array([monte_carlo_variance(score, at, per_row=per_row), _draws_df(score, whole=True)]),
     }
     variance = 0.0 if score.donor_variance is None or not per_row else float(score.donor_variance[at])
@@ -100,7 +105,7 @@ def subgroup_components(score: FeatureResult, at: int, weights: Floats | None) -
     donors = score.donor_subgroup_variance
     none = np.zeros(len(score.sizes))
     return {
-        TEST_ROWS: np.array([subgroup_variance(score, weights)[at], score.sizes - 1]),
+        TEST_ROWS: np.array([subgroup_variance(score, weights)[at], score.units - 1]),
         MONTE_CARLO: np.array([score.mc_variance[at], _draws_df(score)]),
         DONORS: np.array([none if donors is None else donors[at], none + np.inf]),
     }
@@ -171,12 +176,12 @@ def paired_variance(
     first, second = [pair[0] for pair in losses], [pair[1] for pair in losses]
     values = one.influence[first].astype(np.float64) - two.influence[second].astype(np.float64)
     if same_draws:
-        return mean_variance(values, weights, np.zeros(len(values)))
+        return mean_variance(values, weights, np.zeros(len(values)), _clusters(one, two))
     excess = sum(
         (score.excess[places] * (score.sizes / score.sizes.sum())).sum(axis=1)
         for score, places in ((one, first), (two, second))
     )
-    return mean_variance(values, weights, np.asarray(excess))
+    return mean_variance(values, weights, np.asarray(excess), _clusters(one, two))
 
 
 def combined_variance(terms: Sequence[tuple[float, FeatureResult]], weights: Floats | None) -> float:
@@ -186,7 +191,13 @@ def combined_variance(terms: Sequence[tuple[float, FeatureResult]], weights: Flo
     """
     values = sum(factor * score.influence[0].astype(np.float64) for factor, score in terms)
     excess = sum(factor**2 * (score.excess[0] * score.sizes).sum() / score.sizes.sum() for factor, score in terms)
-    return float(mean_variance(np.asarray(values)[None, :], weights, np.array([excess]))[0])
+    clusters = _clusters(*(score for _, score in terms))
+    return float(mean_variance(np.asarray(values)[None, :], weights, np.array([excess]), clusters)[0])
+
+
+def _clusters(*scores: FeatureResult) -> Rows | None:
+    """Return the clusters of rows of the first of several results that has them."""
+    return next((score.clusters for score in scores if score.clusters is not None), None)
 
 
 def adjusted_p_values(lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

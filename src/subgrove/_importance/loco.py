@@ -42,7 +42,6 @@ def loco(
     sample_weight: Any = None,
     response_method: str | None = None,
     n_jobs: int | None = None,
-    progress: bool | None = None,
 ) -> ImportanceResult:
     """Compute the increase of the loss on test rows when the model is refitted without a feature.
 
@@ -72,8 +71,6 @@ def loco(
         Method of the model to call, where the loss does not determine it.
     n_jobs : int, optional
         Number of models fitted in parallel.
-    progress : bool, optional
-        Whether to show a progress bar; None shows it in a terminal.
 
     Returns
     -------
@@ -111,7 +108,7 @@ def loco(
     whole = scoring.whole(predictions, describe_baseline_row)
     work = _Refitting(model, X, (train_X, train_y), refit, scoring, needed, table.n_rows)
     scores = []
-    with progress_bar(progress, len(groups), "Refitting") as done:
+    with progress_bar(len(groups), "Refitting") as done:
         for feature, (rows, score) in zip(groups, parallel_map(work, groups, n_jobs), strict=True):
             scores.append(_scores(feature, rows - baseline, score - whole, weights))
             done(1)

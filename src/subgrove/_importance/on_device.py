@@ -31,7 +31,7 @@ from subgrove._scoring.row_losses import names_of
 
 def runs_on_device(spec: ImportanceSpec) -> bool:
     """Return whether an importance is computed on the device: its losses are, and nothing needs single predictions."""
-    if spec.response_method is not None or spec.adaptive is not None:
+    if spec.response_method is not None or spec.adaptive is not None or spec.groups is not None:
         return False
     responses = ("value",) if spec.model.output == "value" else ("probability", "label")
     return all(loss.response_method in responses and on_tensors(loss) is not None for loss in spec.losses)
@@ -57,9 +57,7 @@ def importance_on_device(spec: ImportanceSpec) -> ImportanceResult:
         with model._inference():
             predictor = _predictor(spec, data, frames, host)
             baseline = predictor.baseline_losses()
-            results = score_on_device(
-                predictor, sampler, table, data.features, spec.n_repeats, spec.seed, checker, spec.progress
-            )
+            results = score_on_device(predictor, sampler, table, data.features, spec.n_repeats, spec.seed, checker)
     fitted = FittedRows(sampler, table, train, mark.result())
     warn_of_same_rows(sampler, fitted.fingerprint, data.table, table, train)
     warn_of_singletons(results)

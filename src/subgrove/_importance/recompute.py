@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from subgrove._core.execution import stream
-from subgrove._core.kinds import Floats
+from subgrove._core.kinds import Floats, Rows
 from subgrove._core.validate import whole_number
 from subgrove._data.replace_columns import Frames
 from subgrove._data.table import Table, fingerprint, read_table
@@ -63,6 +63,8 @@ class ScoringSource(ResultInputs):
         The user's model.
     uses_training_donors : bool
         Whether resampled values come from training rows.
+    clusters : int array or None
+        Clusters of dependent rows.
     """
 
     context: ScoringContext
@@ -74,6 +76,7 @@ class ScoringSource(ResultInputs):
     train: Any
     model: Any
     uses_training_donors: bool = False
+    clusters: Rows | None = None
 
     @classmethod
     def of(
@@ -98,7 +101,13 @@ class ScoringSource(ResultInputs):
             train=fitted.train,
             model=spec.model,
             uses_training_donors=context.sampler.uses_training_donors,
+            clusters=data.table.clusters,
         )
+
+    @property
+    def table(self) -> Table:
+        """The rows, typed, with their clusters."""
+        return read_table(self.rows, lenient=True).with_clusters(self.clusters)
 
     def split_columns(self, feature: Feature) -> tuple[str, ...] | None:
         """Return the columns that the feature's tree splits on; None if it has none."""
@@ -118,21 +127,20 @@ class ScoringSource(ResultInputs):
     def restricted(self, feature: Feature, columns: frozenset[str]) -> tuple[FeatureResult, int]:
         """Return the result with the feature's tree pruned to some columns, and the number of predicted rows."""
         fitted = self.trees[feature].restricted(feature, columns)
-        return self._scored(fitted, fitted.read(self.rows), feature)
+        return self._scored(fitted, fitted.read(self.rows).with_clusters(self.clusters), feature)
 
     def fitted_context(self, features: Sequence[Feature]) -> ScoringContext:
         """Return the context with the sampler fitted again as it was."""
-        table = read_table(self.rows, lenient=True)
         fitted, read = fit_sampler(
-            self.sampler, self.sets, self.rows, table, self.train, features, self.model, self.context.seed
+            self.sampler, self.sets, self.rows, self.table, self.train, features, self.model, self.context.seed
         )
         return self._with_sampler(fitted, read, self.context.predictor.fresh())
 
     def refitted(self, feature: Feature, columns: tuple[str, ...], *, check: bool = False) -> tuple[FeatureResult, int]:
         """Return the result with the sampler fitted again, conditional on some columns; `check` its fidelity, too."""
-        table = read_table(self.rows, lenient=True)
+        given = {feature: columns}
         fitted, read = fit_sampler(
-            self.sampler, {feature: columns}, self.rows, table, self.train, [feature], self.model, self.context.seed
+            self.sampler, given, self.rows, self.table, self.train, [feature], self.model, self.context.seed
         )
         return self._scored(fitted, read, feature, check=check)
 
@@ -172,7 +180,7 @@ class ScoringSource(ResultInputs):
         n_jobs: int | None,
     ) -> Floats:
         rows = training_rows(self.train)
-        train, table = read_table(rows, argument="train", lenient=True), read_table(self.rows, lenient=True)
+        train, table = read_table(rows, argument="train", lenient=True), self.table
         frames, size = Frames(rows, train.columns), train.n_rows // 2
         seed, per_row = self.context.seed, [one.per_row for one in self.context.losses.losses if one.name in losses]
         repeats = int(np.clip(self.context.n_repeats, _MIN_REPEATS, _MAX_REPEATS))

@@ -182,7 +182,6 @@ def importance_over_refits(
     response_method: str | None = None,
     random_state: RandomStateLike = None,
     n_jobs: int | None = None,
-    progress: bool | None = None,
 ) -> RefitsResult:
     """Compute the importance of features for a model class, averaged over models fitted on random splits.
 
@@ -212,8 +211,6 @@ def importance_over_refits(
         Random state of the splits and the draws.
     n_jobs : int, optional
         Number of processes.
-    progress : bool, optional
-        Whether to show a progress bar; None shows it in a terminal.
 
     Returns
     -------
@@ -248,10 +245,9 @@ def importance_over_refits(
         "n_repeats": n_repeats,
         "response_method": response_method,
         "n_jobs": n_jobs,
-        "progress": False,
     }
     results = []
-    with progress_bar(progress, refits, "Refitting") as done:
+    with progress_bar(refits, "Refitting") as done:
         for number in range(refits):
             results.append(_importance_of_refit(splits, model, refit, number, options))
             done(1)

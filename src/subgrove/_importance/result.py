@@ -141,6 +141,7 @@ class ImportanceResult(ImportanceTests, ResultView):
         >>> f"by {line['columns']}: {line['uncalibrated_std_error']:.2f}, then {line['std_error']:.2f}"
         'by x2: 0.37, then 0.27'
         """
+        self._reject_groups("calibrated")
         reject_uncalibratable(self.weights, self.losses, self.per_row_losses)
         scores = [score.uncalibrated() for score in with_rows(self.scores, "calibrated")]
         source = stored_inputs(self._source, "calibrated")

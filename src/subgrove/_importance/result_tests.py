@@ -45,6 +45,7 @@ class ImportanceTests(ImportanceTables):
         >>> imp.independence_test(test.X)["decision"].tolist()
         ['rejected', 'rejected']
         """
+        self._reject_groups("independence_test")
         return table_of_lines(self.backend, adjusted_p_values(independence_lines(self, X, by_subgroup=by_subgroup)))
 
     def randomization_test(self, n_resamples: int = 199, *, n_jobs: int | None = None) -> Any:
@@ -82,4 +83,5 @@ class ImportanceTests(ImportanceTables):
         >>> imp.randomization_test(n_resamples=99)["p_value"].tolist()
         [1.0]
         """
+        self._reject_groups("randomization_test")
         return table_of_lines(self.backend, adjusted_p_values(randomization_lines(self, n_resamples, n_jobs)))

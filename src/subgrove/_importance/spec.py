@@ -16,11 +16,11 @@ import numpy as np
 
 from subgrove._core.execution import effective_jobs, read_seed
 from subgrove._core.kinds import Floats, Rows
-from subgrove._core.text import count_of, percent
+from subgrove._core.text import count_of, first_of, percent
 from subgrove._core.validate import caller_level, reject_another_index, whole_number
 from subgrove._core.weights import read_weights
-from subgrove._data.columns import parse_features
-from subgrove._data.from_containers import names_and_rows
+from subgrove._data.columns import parse_features, typed
+from subgrove._data.from_containers import names_and_rows, untyped_column
 from subgrove._data.replace_columns import Frames
 from subgrove._data.table import Table, fingerprint, read_once, read_table, shared_rows
 from subgrove._models.predictor import Target, as_model, default_loss, read_target
@@ -28,7 +28,14 @@ from subgrove._scoring.adaptive_repeats import AdaptiveRepeats
 from subgrove._scoring.feature_result import FeatureResult
 from subgrove._scoring.row_losses import RowLosses
 from subgrove._version import __version__
-from subgrove.exceptions import FewRowsWarning, InputError, ParameterError, SameRowsWarning, SingletonSubgroupWarning
+from subgrove.exceptions import (
+    FewRowsWarning,
+    InputError,
+    LengthError,
+    ParameterError,
+    SameRowsWarning,
+    SingletonSubgroupWarning,
+)
 from subgrove.losses import Loss
 from subgrove.losses.named import get_all
 from subgrove.samplers.base import Feature, FittedSampler, title
@@ -53,11 +60,11 @@ class ImportanceSpec:
     n_repeats: int
     adaptive: AdaptiveRepeats | None
     sample_weight: Any
+    groups: Any
     response_method: str | None
     check_fidelity: bool
     seed: int
     n_jobs: int | None
-    progress: bool | None
 
     def parse_features(self, names: Sequence[str]) -> tuple[Feature, ...]:
         """Return the features among the columns of the data."""
@@ -122,7 +129,7 @@ class EvaluationRows:
     row_numbers : int array or None
         Their numbers in X; None for all rows.
     table : Table
-        The same rows, typed.
+        The same rows, typed, with their clusters.
     features : tuple
         Features to resample.
     given : mapping or None
@@ -150,14 +157,16 @@ def read_rows(
     table = read_table(X, lenient=True)
     warn_of_few_rows(table.n_rows)
     features = spec.parse_features(table.names)
-    reject_another_index(X, y=y, sample_weight=sample_weight)
+    reject_another_index(X, y=y, sample_weight=sample_weight, groups=spec.groups)
     target = read_target(y, table.n_rows, classes, spec.losses, probabilities=probabilities)
     weights = read_row_weights(sample_weight, table.n_rows)
-    rows, numbers = X, None
+    rows, numbers, kept = X, None, np.arange(table.n_rows)
     if weights is not None and not (weights > 0).all():
-        numbers = np.flatnonzero(weights > 0)
+        numbers = kept = np.flatnonzero(weights > 0)
         rows = Frames(X, table.columns).changed(numbers, {})
-        table, weights, target = read_table(rows, lenient=True), weights[numbers], target.taken(numbers)
+        weights, target = weights[numbers], target.taken(numbers)
+    clusters = read_clusters(spec.groups, table, kept)
+    table = (table if numbers is None else read_table(rows, lenient=True)).with_clusters(clusters)
     return EvaluationRows(
         X=X,
         rows=rows,
@@ -273,7 +282,7 @@ def warn_of_singletons(scores: Sequence[FeatureResult]) -> None:
     if alone:
         more = f" and {len(alone) - 3} more" if len(alone) > 3 else ""
         warnings.warn(
-            f"Subgroups of one row cannot be redrawn from themselves, so their importance is 0: "
+            f"Subgroups of one row, or of one group of rows, have no donors, so their importance is 0: "
             f"{'; '.join(alone[:3])}{more}. Use samplers.SubgroupSampler(donors='train'), a smaller "
             "max_depth or more rows.",
             SingletonSubgroupWarning,
@@ -287,6 +296,44 @@ def read_row_weights(sample_weight: Any, n_rows: int) -> Floats | None:
         return None
     weights = read_weights(sample_weight, n_rows)
     return None if weights is None or (weights == 1).all() else weights
+
+
+def read_clusters(groups: Any, table: Table, rows: Rows) -> Rows | None:
+    """Return the cluster of each of the rows, numbered from 0; None if each row is a cluster of its own.
+
+    `groups` has a value for each row of the table, or is the name of one of its columns.
+    """
+    if groups is None:
+        return None
+    if isinstance(groups, str):
+        if groups not in table.names:
+            raise ParameterError(
+                f"groups={groups!r} is not a column of X: {first_of(list(table.names), 8)}. Name one, or pass one "
+                f"value for each row."
+            )
+        info, values = table.series(groups).info, table.series(groups).values
+    else:
+        column, _ = untyped_column(groups, "groups")
+        if len(column) != table.n_rows:
+            raise LengthError(
+                f"groups has {len(column)} values, but X has {table.n_rows} rows. Pass one value for each row of X."
+            )
+        info, values = typed(column, "groups", None, "groups")
+    values = values[rows]
+    missing = np.flatnonzero(values < 0 if info.is_nominal else np.isnan(values))
+    if len(missing):
+        raise InputError(
+            f"groups is missing in {len(missing)} rows, the first of them row {rows[missing[0]]}. Give each row a "
+            f"group, a value of its own if it belongs to no other, or leave these rows out."
+        )
+    _, first, clusters = np.unique(values, return_index=True, return_inverse=True)
+    if len(first) == 1:
+        raise InputError(
+            "groups has the same value in all rows, so no row is independent of another. Pass a finer grouping, or "
+            "omit groups."
+        )
+    # Numbered by their first rows, so that draws do not depend on the names of groups.
+    return None if len(first) == len(rows) else np.argsort(np.argsort(first))[clusters]
 
 
 def reject_weighted_scores(losses: RowLosses, weights: Floats | None) -> None:

@@ -132,6 +132,13 @@ class ImportanceData:
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_source": None}
 
+    def _reject_groups(self, method: str) -> None:
+        if self.scores[0].clusters is not None:
+            raise ParameterError(
+                f"{method} assumes independent rows, but this result was computed with groups=. Read .overall, whose "
+                f"intervals and p-values are cluster-robust."
+            )
+
     def _reject_scores(self, what: str, needs: str) -> None:
         without = [loss for loss, per_row in zip(self.losses, self.per_row_losses, strict=True) if not per_row]
         if without:
@@ -170,7 +177,7 @@ def overall_line(result: ImportanceData, score: FeatureResult, at: int) -> dict[
         **{name: float(value) for name, value in columns.items()},
         "reliable": "" if correction is None else reliability(score, at, result.weights, correction),
         "mc_error": float(np.sqrt(components[MONTE_CARLO][0])),
-        "noise": "none" if over_rows and not per_row else label(result.covered, calibrated=_is_calibrated(score)),
+        "noise": "none" if over_rows and not per_row else label(result.covered, score),
         **({} if check is None else {"auc": check.auc, "mmd": check.mmd, "fidelity": check.verdict}),
     }
 
@@ -191,15 +198,11 @@ def subgroup_lines(result: ImportanceData, score: FeatureResult, at: int) -> lis
             **{name: float(values[k]) for name, values in columns.items()},
             "reliable": "" if correction is None else reliability(score, at, result.weights, correction.of(k), k),
             "mc_error": float(np.sqrt(score.mc_variance[at, k])),
-            "noise": label(result.covered, calibrated=_is_calibrated(score)),
+            "noise": label(result.covered, score),
             **({} if check is None else {"fidelity": check.verdict}),
         }
         for k in range(len(score.rules))
     ]
-
-
-def _is_calibrated(score: FeatureResult) -> bool:
-    return score.calibration is not None and score.calibration.is_used
 
 
 def subgroup_columns(score: FeatureResult, k: int) -> dict[str, Any]:
@@ -241,10 +244,12 @@ def importance_kind(result: ImportanceData) -> str:
 
 def result_text(result: ImportanceData) -> str:
     """Return a result as text: the largest importances first, those of unrealistic rows marked."""
-    kind = importance_kind(result)
+    kind, groups = importance_kind(result), result.settings.get("n_groups")
+    grouped = "" if groups is None else f" in {groups:,} groups"
     lines = [
         f"<ImportanceResult: {f'{kind} importance'.strip()} of {count_of(len(result.scores), 'feature')}, "
-        f"{count_of(result.n_rows, 'row')}, sampler {result.settings.get('sampler')}, loss {', '.join(result.losses)}>"
+        f"{count_of(result.n_rows, 'row')}{grouped}, sampler {result.settings.get('sampler')}, "
+        f"loss {', '.join(result.losses)}>"
     ]
     shown = sorted(result.scores, key=lambda score: -score.overall[0].mean())[:_MAX_SHOWN]
     table = [overall_line(result, score, 0) for score in shown]
@@ -321,9 +326,9 @@ def _degrees_of_freedom(
     one: ImportanceData, two: ImportanceData, first: FeatureResult, second: FeatureResult, loss: tuple[int, int]
 ) -> float:
     """Return n - 1 for paired differences; for different rows those of Welch and Satterthwaite."""
-    n, m = float(first.sizes.sum()), float(second.sizes.sum())
+    n, m = first.n_units, second.n_units
     if same_rows(one, two):
-        return n - 1
+        return min(n, m) - 1
     own = float(overall_variance(first, one.weights)[loss[0]])
     other = float(overall_variance(second, two.weights)[loss[1]])
     spread = own**2 / max(n - 1, 1e-9) + other**2 / max(m - 1, 1e-9)
@@ -351,5 +356,5 @@ def _difference_line(
         "other": b,
         **{name: float(value) for name, value in columns.items()},
         "p_value": 1.0 if abs(a - b) <= _ROUNDING * max(abs(a), abs(b)) else min(1.0, 2 * min(p, 1 - p)),
-        "noise": label(covered),
+        "noise": label(covered, first),
     }

@@ -11,7 +11,8 @@ from msgspec.structs import replace
 from subgrove._core.text import listed, number
 from subgrove._importance import ImportanceResult
 from subgrove._importance.tables import differences
-from subgrove._report.summary import Estimate, Part, Summary
+from subgrove._report.model_summary import Part
+from subgrove._report.summary import Estimate, Summary
 from subgrove._report.wording import tidy, with_range
 from subgrove.exceptions import FormatError, ParameterError
 

@@ -58,7 +58,7 @@ def _name(one: FeatureSummary | GroupSummary) -> str:
 def _drivers(features: Sequence[FeatureSummary], groups: Sequence[GroupSummary]) -> list[FeatureSummary | GroupSummary]:
     """Return groups, and features that belong to none, the most important first."""
     grouped = {name for group in groups for name in group.features}
-    drivers = [*groups, *(one for one in features if one.feature not in grouped)]
+    drivers: list[FeatureSummary | GroupSummary] = [*groups, *(one for one in features if one.feature not in grouped)]
     return sorted(drivers, key=lambda one: -one.conditional.estimate)
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,14 @@ import numpy.typing as npt
 from subgrove._core.execution import effective_jobs, read_seed, stream
 from subgrove._core.kinds import Rows
 from subgrove._core.text import quote
-from subgrove._core.validate import whole_number
+from subgrove._core.validate import reject_another_index, whole_number
+from subgrove._data.clusters import independent_rows
 from subgrove._data.columns import parse_features
 from subgrove._data.replace_columns import Frames
 from subgrove._data.table import Table, read_table
 from subgrove._dependence.groups import groups_of, named_group
 from subgrove._importance.evidence import IMPORTANT
-from subgrove._importance.spec import read_pair
+from subgrove._importance.spec import read_clusters, read_pair
 from subgrove._models.predictor import (
     Predictor,
     Target,
@@ -72,7 +74,8 @@ class LabelledRows:
         if len(rows) == self.n:
             return self
         part = Frames(self.X, self.table.columns).changed(rows, {})
-        return LabelledRows(part, np.asarray(self.y)[rows], read_table(part, lenient=True))
+        clusters = None if self.table.clusters is None else self.table.clusters[rows]
+        return LabelledRows(part, np.asarray(self.y)[rows], read_table(part, lenient=True).with_clusters(clusters))
 
 
 @dataclass(frozen=True)
@@ -117,7 +120,7 @@ class ReportInputs:
     used, drawn : LabelledRows
         Test rows on which importance, and curves, are computed.
     features : tuple of str
-    groups : tuple of tuple of str
+    feature_groups : tuple of tuple of str
         Groups of redundant features, whose members are resampled together, too.
     task : {"regression", "classification"}
     target : str
@@ -143,7 +146,7 @@ class ReportInputs:
     used: LabelledRows
     drawn: LabelledRows
     features: tuple[str, ...]
-    groups: tuple[tuple[str, ...], ...]
+    feature_groups: tuple[tuple[str, ...], ...]
     task: str
     target: str
     classes: tuple[Any, ...]
@@ -167,7 +170,12 @@ class ReportInputs:
         """Training rows for the sampler; None where it is already fitted."""
         groups = getattr(self.sampler, "groups", None)
         fitted = isinstance(self.sampler, FittedSampler | Subgroups | Partition)
-        return None if fitted or (groups is not None and self.sampler.donors != "train") else self.train.X
+        return None if fitted or (groups is not None and self.sampler.donors != "train") else self.independent.X
+
+    @cached_property
+    def independent(self) -> LabelledRows:
+        """Training rows without those that repeat others of their group."""
+        return self.train.some(independent_rows(self.train.table, stream(self.seed, "independent rows")))
 
     def reader(self) -> Predictor:
         """Return the model, with the response method of the loss."""
@@ -186,16 +194,19 @@ def read_inputs(
     random_state: Any,
     target: str | None,
     n_jobs: int | None,
+    groups: Any = None,
 ) -> ReportInputs:
     """Return the validated arguments of `report`."""
     seed = read_seed(random_state)
     given = ((train, "train"), (test, "test"))
     trained, tested = (read_labelled(rows, argument, model, seed) for rows, argument in given)
     _reject_other_columns(trained.table.names, tested.table.names)
+    of_train, of_test = _pair_of_groups(groups)
+    trained, tested = _with_groups(trained, of_train), _with_groups(tested, of_test)
     effective_jobs(n_jobs)  # raises if n_jobs is invalid
     depth = whole_number("max_depth", max_depth, least=0)
     method = _sampler(sampler, depth)
-    names, groups = _features(features, trained.table, method)
+    names, together = _features(features, trained.table, method)
     row_loss = _loss(loss, model, tested.y)
     task = SURE_TASKS.get(row_loss.response_method) or ("classification" if is_classifier(model) else "regression")
     targets = _targets(model, row_loss, trained, tested)
@@ -208,7 +219,7 @@ def read_inputs(
         used=used,
         drawn=used.some(some_rows(used.n, n_curve_rows, seed, "rows of curves")),
         features=names,
-        groups=groups,
+        feature_groups=together,
         task=task,
         target=target if target is not None else str(getattr(tested.y, "name", None) or "y"),
         classes=targets[1].classes if task == "classification" else (),
@@ -237,6 +248,19 @@ def read_labelled(rows: Any, argument: str, model: Any, seed: int) -> LabelledRo
         if not name.strip():
             raise InputError(f"{argument}.X has a column without a name ({name!r}, at position {at}). Give it a name.")
     return LabelledRows(X, y, table, n_total)
+
+
+def _pair_of_groups(groups: Any) -> tuple[Any, Any]:
+    """Return the groups of training rows, if they are known, and of test rows."""
+    if isinstance(groups, tuple) and len(groups) == 2 and not any(np.ndim(one) == 0 for one in groups):
+        return groups
+    return (groups if isinstance(groups, str) else None), groups
+
+
+def _with_groups(rows: LabelledRows, groups: Any) -> LabelledRows:
+    reject_another_index(rows.X, groups=groups)
+    clusters = read_clusters(groups, rows.table, np.arange(rows.n))
+    return replace(rows, table=rows.table.with_clusters(clusters))
 
 
 def _sampled(large: LargeData, y: Any, argument: str, model: Any, seed: int) -> tuple[Any, Any, int]:

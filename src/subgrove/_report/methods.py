@@ -139,6 +139,7 @@ def method_summary(
     inputs: ReportInputs, level: float, forests: ReportForests, rows: dict[str, int], gaps: int
 ) -> MethodSummary:
     """Return the methods section."""
+    clusters = inputs.test.table.clusters
     settings = [
         Setting("loss", inputs.loss.name),
         Setting("sampler", sampler_name(inputs.sampler)),
@@ -148,6 +149,7 @@ def method_summary(
         Setting("level", level),
         Setting("features", len(inputs.features)),
         Setting("rows for importance", inputs.used.n),
+        *([] if clusters is None else [Setting("groups of rows", int(clusters.max()) + 1)]),
         Setting("rows for curves", inputs.drawn.n),
         Setting("training rows of dependence forests", forests.n_rows),
         Setting("trees of dependence forests", forests.n_trees),
@@ -214,7 +216,6 @@ def grow_forests(inputs: ReportInputs, first: Sequence[str]) -> ReportForests:
         threshold=DEPENDENT,
         random_state=inputs.seed,
         n_jobs=inputs.n_jobs,
-        progress=False,
     )
     return ReportForests(result, len(rows), n_trees)
 

@@ -23,12 +23,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from subgrove._core.kinds import Floats
+from subgrove._core.kinds import Floats, Rows
 from subgrove._core.text import common_decimals, count_of, number, percent
 from subgrove._models.predictor import Predictions, read_target
 from subgrove._report.classification import ClassResults, class_results
 from subgrove._report.inputs import ReportInputs
 from subgrove._report.model_summary import Score
+from subgrove._scoring.estimate_variance import mean_variance
 from subgrove._scoring.row_losses import ALL, RowLosses, constant_predictions, describe_baseline_row
 from subgrove.losses import Loss, get
 
@@ -88,6 +89,7 @@ class PairedLosses:
 
     own: Floats
     constant: Floats | None
+    clusters: Rows | None = None
 
     @property
     def value(self) -> float:
@@ -104,11 +106,11 @@ class PairedLosses:
         """The standard error of the skill, that of a ratio of means."""
         if self.constant is None or self.skill is None:
             return None
-        return _error((self.own - (1 - self.skill) * self.constant) / self.constant.mean())
+        return _error((self.own - (1 - self.skill) * self.constant) / self.constant.mean(), self.clusters)
 
     def measure(self, name: str) -> Measure:
         constant = None if self.constant is None else float(self.constant.mean())
-        return Measure(Score(name, self.value, _error(self.own), constant, self.skill), self.skill_error)
+        return Measure(Score(name, self.value, _error(self.own, self.clusters), constant, self.skill), self.skill_error)
 
 
 @dataclass(frozen=True)
@@ -215,7 +217,8 @@ def _row_losses(inputs: ReportInputs, loss: Loss, predictions: Predictions) -> P
     settled = scoring.settled(predictions) if loss.response_method == "label" else scoring
     constant = constant_predictions(loss, trained, inputs.test.n, probabilities=probabilities)
     own = settled.rows(predictions, ALL, describe_baseline_row)[0]
-    return PairedLosses(own, None if constant is None else scoring.rows(constant, ALL, describe_baseline_row)[0])
+    losses = None if constant is None else scoring.rows(constant, ALL, describe_baseline_row)[0]
+    return PairedLosses(own, losses, inputs.test.table.clusters)
 
 
 def _others(inputs: ReportInputs, predictions: Predictions) -> list[Measure]:
@@ -240,7 +243,7 @@ def _of_numbers(inputs: ReportInputs, predictions: Predictions) -> list[Measure]
     squares = _row_losses(inputs, get("squared_error"), predictions)
     assert squares.constant is not None
     root, constant = float(np.sqrt(squares.value)), float(np.sqrt(squares.constant.mean()))
-    error = _error(squares.own)
+    error = _error(squares.own, squares.clusters)
     of_root = None if error is None or root == 0 else error / (2 * root)
     skill = None if constant == 0 else 1 - root / constant
     measures.append(Measure(Score("root mean squared error", root, of_root, constant, skill)))
@@ -288,7 +291,9 @@ def _auc(inputs: ReportInputs, predictions: Predictions) -> list[Measure]:
     return [Measure(Score(AUC, value, error, 0.5, 2 * value - 1), None if error is None else 2 * error)]
 
 
-def _error(values: Floats) -> float | None:
+def _error(values: Floats, clusters: Rows | None = None) -> float | None:
+    if clusters is not None and clusters.max() > 1:
+        return float(np.sqrt(mean_variance(values[None], None, np.zeros(1), clusters)[0]))
     return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else None
 
 

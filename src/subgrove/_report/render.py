@@ -115,7 +115,7 @@ def page(summary: Summary, comparison: Comparison | None = None) -> str:
     known = {one.feature: one for one in summary.dependence}
     views = [_view(one, f"feature-{at}", known.get(one.feature)) for at, one in enumerate(summary.features, 1)]
     shown, folded = _split_dependence(summary)
-    every = (*summary.groups, *summary.features)
+    every: list[Any] = [*summary.groups, *summary.features]
     estimates = [one for each in every for one in (each.conditional, each.marginal)]
     style, script = _style(), svg.template_text("script.js")
     template = _environment(autoescape=True).get_template("page.html")

@@ -24,6 +24,7 @@ from subgrove._core.validate import names_arguments
 from subgrove._data.table import read_once
 from subgrove._importance import ImportanceResult, importance
 from subgrove._report.comparison import KEY, Comparison, compared, named_models, read_comparison
+from subgrove._report.dependent_rows import dependence_warnings
 from subgrove._report.features import (
     ReportResults,
     feature_gaps,
@@ -50,24 +51,24 @@ from subgrove._report.wording import tidy
 from subgrove.exceptions import ParameterError, SubgroveWarning
 
 
-def summarize(
-    inputs: ReportInputs, labels: ReportLabels, messages: list[str], *, progress: bool | None
-) -> tuple[Summary, ImportanceResult]:
+def summarize(inputs: ReportInputs, labels: ReportLabels, messages: list[str]) -> tuple[Summary, ImportanceResult]:
     """Return the summary of a report, and the conditional importance; warnings are added to `messages`."""
     data = data_summary(inputs, labels.columns)
     n = len(inputs.features)
-    with progress_bar(progress, 7 * n, "Explaining the model") as advance, _collected(messages):
+    with progress_bar(7 * n, "Explaining the model") as advance, _collected(messages):
         quality = performance(inputs)
         common: dict[str, Any] = {
-            "features": [*inputs.features, *inputs.groups],
+            "features": [*inputs.features, *inputs.feature_groups],
             "loss": inputs.loss,
             "n_repeats": inputs.n_repeats,
             "random_state": inputs.seed,
             "n_jobs": inputs.n_jobs,
-            "progress": False,
         }
         X, y = inputs.used.X, inputs.used.y
+        common["groups"] = inputs.used.table.clusters
         conditional = importance(inputs.model, X, y, sampler=inputs.sampler, train=inputs.fitted_on, **common)
+        if inputs.test.table.clusters is None:
+            messages += dependence_warnings(inputs.train, inputs.used, conditional.residuals)
         advance(2 * n)
         marginal = importance(inputs.model, X, y, sampler="marginal", **common)
         advance(n)
@@ -264,9 +265,9 @@ def report(
     max_depth: int = 2,
     n_repeats: int | None = None,
     labels: Mapping[str, Any] | None = None,
+    groups: Any = None,
     random_state: RandomStateLike = None,
     n_jobs: int | None = None,
-    progress: bool | None = None,
 ) -> Report:
     """Explain a model in one report: performance, dependence between features, importance, subgroups and curves.
 
@@ -296,12 +297,14 @@ def report(
     labels : mapping, optional
         Texts for the page: "title", "target" (name of y), "description" and "origin" of the model, "created" (date and
         time; now by default, "" for none), and "columns" (a mapping from columns to notes on them).
+    groups : column, array or str, or a pair of them, optional
+        Group of each test row, as in `importance`, if rows of a group depend on each other: standard errors are then
+        cluster-robust. A pair has the groups of train and of test; where columns are the same within groups, samplers
+        are then fitted on one row of each. Without it, the report warns of columns that seem to group or order rows.
     random_state : int, RandomState instance or Generator, optional
         Seed. The same seed gives the same report for any number of jobs.
     n_jobs : int, optional
         Number of jobs, as in joblib.
-    progress : bool, optional
-        Whether to show a progress bar; by default in a terminal.
 
     Returns
     -------
@@ -333,11 +336,11 @@ def report(
         messages: list[str] = []
         with _collected(messages):
             inputs = read_inputs(
-                each, train, test, features, loss, sampler, max_depth, n_repeats, seed, texts.target, n_jobs
+                each, train, test, features, loss, sampler, max_depth, n_repeats, seed, texts.target, n_jobs, groups
             )
         X, rows = inputs.train, inputs.used
         with read_once(X.X, inputs.drawn.X, table=X.table), read_once(rows.X, table=rows.table):
-            found.append(summarize(inputs, texts, messages, progress=progress))
+            found.append(summarize(inputs, texts, messages))
     summaries, results = zip(*found, strict=True)
     if len(models) == 1:
         return Report(summaries[0])

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._core.kinds import Floats, Rows
-from subgrove._core.weights import RelativeWeights, own_weights
+from subgrove._core.weights import RelativeWeights, independent_units, own_weights
 from subgrove._data.replace_columns import Column, CyclicShift, Donors
 from subgrove._scoring.feature_result import (
     FeatureResult,
@@ -180,18 +180,20 @@ class LossAccumulator:
         Subgroups, exact expectations and draws.
     n_losses, n_repeats : int
         Numbers of losses and repeats.
+    clusters : int array or None
+        Clusters of dependent rows.
     """
 
-    def __init__(self, arrays: Any, resampled: ResampledFeature, n_losses: int, n_repeats: int) -> None:
-        self.arrays, self.resampled = arrays, resampled
+    def __init__(
+        self, arrays: Any, resampled: ResampledFeature, n_losses: int, n_repeats: int, clusters: Rows | None = None
+    ) -> None:
+        self.arrays, self.resampled, self.clusters = arrays, resampled, clusters
         self.n_losses, self.n_repeats = n_losses, n_repeats
         self.relative = isinstance(arrays.host_weights, RelativeWeights)  # squares have squared weights
         groups, n = len(resampled.groups), arrays.n_rows
         code = resampled.groups.code.astype(np.intp)
-        sizes = np.bincount(code, weights=arrays.host_weights, minlength=groups)
-        self.sizes: Floats = sizes.astype(np.float64)
-        self.host_code = code
-        self.code = arrays.index(code)
+        self.sizes: Floats = np.bincount(code, arrays.host_weights, groups).astype(np.float64)
+        self.host_code, self.code = code, arrays.index(code)
         self.by_group = arrays.group_sums(code, groups)
         self.sampled_by_group: Any = None
         self.total = arrays.zeros(n_losses, n)
@@ -200,7 +202,7 @@ class LossAccumulator:
         self.donors_in_group: Any = None  # whether all donors are in the subgroup of their row
         self.sums = arrays.repeats(n_losses, n_repeats, groups)
         self.squares = arrays.zeros(n_losses, groups)
-        self.donor_squares = arrays.zeros(n_losses, groups)  # with weights only
+        self.donor_squares = arrays.zeros(n_losses, groups)  # with weights or clusters only
         exact = resampled.exact
         self.cell_sums = arrays.zeros(n_losses, exact.n_cells if exact is not None else 0)
 
@@ -270,11 +272,12 @@ class LossAccumulator:
             self.donors_in_group = self.arrays.same_group(self.code, index, None if rows is None else rows)
             self.received = self.arrays.zeros(self.n_losses, n)
         weighted = weighted[:, :n]
-        self.received += self.arrays.scatter(index, weighted, n)
-        if self.arrays.weights is not None:
+        self.received += (received := self.arrays.scatter(index, weighted, n))
+        if self.arrays.weights is None and self.clusters is not None:
+            self.donor_squares += self.by_group(received**2)
+        elif self.arrays.weights is not None:
             given = 1.0 if self.relative else self.arrays.take(self.arrays.weights, index)
-            squares = weighted**2 / given
-            self.donor_squares += self.arrays.squares_by_group(self.by_group, squares, rows)
+            self.donor_squares += self.arrays.squares_by_group(self.by_group, weighted**2 / given, rows)
 
     def row_means(self) -> RowMeans:
         """Replace sums by means, in place, and add exact expectations to the sums of each repeat."""
@@ -296,8 +299,7 @@ class LossAccumulator:
         return RowMeans(means, received, squares)
 
     def _sum_of_squares(self, means: Any, counts: Any) -> Any:
-        square = means * means
-        return self.by_group(square if counts is None else square * counts)
+        return self.by_group(means * means if counts is None else means * means * counts)
 
     def _add_exact_to_repeats(self, means: Any, rows: Rows) -> None:
         values = self._weighted(means[:, self.arrays.index(rows)], rows)
@@ -339,16 +341,17 @@ class LossAccumulator:
         if self.shift is None:
             weights = arrays.weights
             donor_means = self.by_group(received if weights is None else received * weights[: arrays.n_rows]) / sizes
-        moved = estimates - factor * (donor_means + estimates)
         received += means.rows
         received *= arrays.to_rows(factor, self.code)
-        received += arrays.to_rows(moved, self.code)
+        received += arrays.to_rows(estimates - factor * (donor_means + estimates), self.code)
         return received
 
     @cached_property
     def jackknife_factor(self) -> Floats:
         """Factor of each subgroup by which pseudo-values are spread about their mean."""
-        return np.where(self.sizes > 2, (self.sizes - 1) / np.maximum(self.sizes - 2, 1.0), 1.0)
+        clusters = self.clusters
+        units = self.sizes if clusters is None else independent_units(self.sizes, self.host_code, clusters)
+        return np.where(units > 2, (units - 1) / np.maximum(units - 2, 1.0), 1.0)
 
     def result(
         self, feature: Feature, score_losses: dict[int, list[float]], shifts: PredictionShifts | None
@@ -367,12 +370,12 @@ class LossAccumulator:
             moved, moved_variance = map(to_float32, shifts.means(self.n_repeats, by_row, exact))
         means = self.row_means()
         with np.errstate(invalid="ignore"):
-            spread = spread_from_sums(self.squares, means.squares, self.arrays.weights is not None, self.n_repeats)
+            squares = (self.squares, None if self.clusters is None else self.donor_squares)
+            spread = spread_from_sums(squares, means.squares, self.arrays.weights is not None, self.n_repeats)
             rows = means.rows.copy() if means.donors is None else means.rows
             influence = self.influence(means)
         for at in score_losses:
             rows[at] = influence[at] = np.nan
-        has_factor = means.donors is not None and self.donors_in_group is not False
         result = result_from_sums(
             feature,
             self.resampled,
@@ -381,10 +384,11 @@ class LossAccumulator:
             spread,
             n_sampled,
             correction,
-            jackknife_factor=self.jackknife_factor if has_factor else None,
+            jackknife_factor=None if means.donors is None or self.donors_in_group is False else self.jackknife_factor,
             code=self.host_code.astype(np.min_scalar_type(max(len(self.sizes) - 1, 1))),
             rows=rows,
             influence=to_float32(influence),
+            clusters=self.clusters,
             moved=moved,
             moved_variance=moved_variance,
         )

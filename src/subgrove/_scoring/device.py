@@ -55,7 +55,6 @@ def score_on_device(
     n_repeats: int,
     seed: int,
     checker: FidelityChecker | None,
-    progress: bool | None,
 ) -> list[FeatureResult]:
     """Return the results of features; each is started before the sums of the last one are read."""
     weights, n = predictor.arrays.host_weights, predictor.arrays.n_rows
@@ -66,7 +65,7 @@ def score_on_device(
 
     results: list[FeatureResult] = []
     pending: PendingResult | None = None
-    with progress_bar(progress, len(features), "Predicting") as done:
+    with progress_bar(len(features), "Predicting") as done:
         for feature in map_ahead(drawn, features, _n_workers(predictor.model, sampler)):
             following = predictor.start(feature, n_repeats, checker)
             if pending is not None:
@@ -153,7 +152,7 @@ def _result(drawn: DrawnFeature, sums: dict[str, Floats], weights: Floats | None
     resampled = drawn.resampled
     groups, m = resampled.groups, sums["sums"].shape[1]
     sizes = np.bincount(groups.code, weights=weights, minlength=len(groups)).astype(np.float64)
-    spread = spread_from_sums(sums["squares"], sums["squared_means"], weights is not None, m)
+    spread = spread_from_sums((sums["squares"], None), sums["squared_means"], weights is not None, m)
     if len(sums["squared_means"]) > 1 and sums["donors_in_group"]:
         spread *= np.where(sizes > 2, (sizes - 1) / np.maximum(sizes - 2, 1.0), 1.0) ** 2
     sampled = groups.code if resampled.exact is None else groups.code[~resampled.exact.rows]

@@ -11,15 +11,20 @@ and a small standard error at once. For an irrelevant feature they are skewed to
 Bounds are moved outwards, never inwards, by two known terms: the first of Cornish and Fisher, (2 t^2 + 1) / 6 times the
 skewness of the mean; and t has the degrees of freedom that the kurtosis of the rows leaves their variance,
 2 n / (kurtosis - 1). The p-value belongs to the lower bound. For symmetric rows both are Student's.
+
+Where rows are dependent within clusters, the deviations of the rows of a cluster are summed, and clusters take the
+place of rows: in the variance (cluster-robust, with the factor G / (G - 1) of G clusters), in the degrees of freedom
+and in the correction for skewness, which also covers clusters of unequal size.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from subgrove._core.kinds import Floats
+from subgrove._core.kinds import Floats, Rows
 from subgrove._core.moments import Moments
 from subgrove._core.weights import RelativeWeights, square_weights
 from subgrove._scoring.feature_result import FeatureResult
@@ -35,7 +40,7 @@ def overall_variance(score: FeatureResult, weights: Floats | None) -> Floats:
     if score.moments is not None:
         squared = None if score.squared is None else score.squared.together()
         return _of_mean(spread_of_rows(score.moments.together(), squared)[:, 0], n, excess)
-    variance = mean_variance(score.influence.astype(np.float64), weights, excess)
+    variance = mean_variance(score.influence.astype(np.float64), weights, excess, score.clusters)
     return variance if score.calibration is None else variance + score.calibration.further_variance
 
 
@@ -48,9 +53,10 @@ def subgroup_variance(score: FeatureResult, weights: Floats | None) -> Floats:
     variances = np.full((len(score.influence), len(score.rules)), np.nan)
     for k in range(len(score.rules)):
         rows = np.flatnonzero(score.code == k)
-        own = None if weights is None else weights[rows]
+        own, clusters = _of_rows(score, weights, rows)
         if len(rows):
-            variances[:, k] = mean_variance(score.influence[:, rows].astype(np.float64), own, score.excess[:, k])
+            values = score.influence[:, rows].astype(np.float64)
+            variances[:, k] = mean_variance(values, own, score.excess[:, k], clusters)
     return variances
 
 
@@ -58,7 +64,7 @@ def overall_skewness(score: FeatureResult, at: int, weights: Floats | None) -> S
     """Return the skewness correction of the overall estimate of a loss."""
     if score.moments is not None:
         return skewness_of_rows(score.moments[at : at + 1].together()[0]).of(0)
-    return skewness_correction(score.influence[at : at + 1].astype(np.float64), weights).of(0)
+    return skewness_correction(score.influence[at : at + 1].astype(np.float64), weights, score.clusters).of(0)
 
 
 def subgroup_skewness(score: FeatureResult, at: int, weights: Floats | None) -> SkewnessCorrection:
@@ -70,9 +76,15 @@ def subgroup_skewness(score: FeatureResult, at: int, weights: Floats | None) -> 
     for k in range(len(score.rules)):
         rows = np.flatnonzero(score.code == k)
         if len(rows):
-            corrections[k] = skewness_correction(values[:, rows], None if weights is None else weights[rows])
+            corrections[k] = skewness_correction(values[:, rows], *_of_rows(score, weights, rows))
     third, df = (np.concatenate([getattr(one, name) for one in corrections]) for name in ("third", "df"))
     return SkewnessCorrection(third, df)
+
+
+def _of_rows(score: FeatureResult, weights: Floats | None, rows: Any) -> tuple[Floats | None, Rows | None]:
+    """Return the weights and clusters of some rows."""
+    clusters = None if score.clusters is None else score.clusters[rows]
+    return None if weights is None else weights[rows], clusters
 
 
 def monte_carlo_variance(score: FeatureResult, at: int, *, per_row: bool) -> float:
@@ -84,12 +96,16 @@ def monte_carlo_variance(score: FeatureResult, at: int, *, per_row: bool) -> flo
     return float((np.where(share > 0, score.mc_variance[at], 0.0) * share**2).sum())
 
 
-def mean_variance(values: Floats, weights: Floats | None, excess: Floats) -> Floats:
+def mean_variance(values: Floats, weights: Floats | None, excess: Floats, clusters: Rows | None = None) -> Floats:
     """Return the variance of the mean of each line; that of relative weights is the sandwich variance.
 
-    Of two rows each is the other's donor: there is one number, and no variance to estimate.
+    With `clusters` of dependent rows it is cluster-robust. Of two rows each is the other's donor: there is one number,
+    and no variance to estimate.
     """
     n = float(values.shape[1] if weights is None else weights.sum())
+    if clusters is not None:
+        values = cluster_contributions(values, weights, clusters)
+        n, weights, excess = float(values.shape[1]), None, excess * (values.shape[1] / n)
     if n <= 2:
         return np.full(len(values), np.nan)
     if weights is None:
@@ -142,9 +158,11 @@ class SkewnessCorrection:
         return SkewnessCorrection(self.third[at], self.df[at])
 
 
-def skewness_correction(values: Floats, weights: Floats | None) -> SkewnessCorrection:
+def skewness_correction(values: Floats, weights: Floats | None, clusters: Rows | None = None) -> SkewnessCorrection:
     """Return the correction for the mean of each line of values."""
-    if isinstance(weights, RelativeWeights):
+    if clusters is not None:
+        values, weights = cluster_contributions(values, weights, clusters), None
+    elif isinstance(weights, RelativeWeights):
         values, weights = _contributions(values, weights), None
     n = float(values.shape[1] if weights is None else weights.sum())
     share = np.full(values.shape[1], 1 / values.shape[1]) if weights is None else weights / n
@@ -159,6 +177,16 @@ def _contributions(values: Floats, weights: Floats) -> Floats:
     return np.asarray(share * (values - (values @ share / len(share))[:, None]))
 
 
+def cluster_contributions(values: Floats, weights: Floats | None, clusters: Rows) -> Floats:
+    """Return a number for each cluster, (lines, clusters), whose plain mean varies as the mean of values over rows."""
+    share = np.full(values.shape[1], 1 / values.shape[1]) if weights is None else np.asarray(weights) / weights.sum()
+    deviations = (values - (values @ share)[:, None]) * share
+    _, code = np.unique(clusters, return_inverse=True)
+    n = int(code.max(initial=-1)) + 1
+    return n * np.array([np.bincount(code, weights=line, minlength=n) for line in deviations])
+
+
+FEWEST_CLUSTERS = 10
 _FEWEST_ROWS, _LARGE_L_KURTOSIS, _SMALL_DF = 50, 0.34, 50.0  # see docs/decisions/0023
 _FEWEST_FOR_BOUNDS = 20
 FEW_ROWS_MORE, FEW_ROWS_LESS = "few rows have most of the loss", "few rows have most of the change"
@@ -181,12 +209,18 @@ def reliability(
         one_sided = n >= _FEWEST_FOR_BOUNDS and correction.third > 0
         few = f"fewer than {_FEWEST_FOR_BOUNDS} rows" if n < _FEWEST_FOR_BOUNDS else f"{SMALL_SAMPLE}, skewed"
         return SMALL_SAMPLE if one_sided else few
-    inside = slice(None) if k is None else score.code == k
-    own = None if weights is None else weights[inside]
-    if correction.df >= _SMALL_DF or (
-        score.has_rows and l_kurtosis(score.influence[at][inside], own) < _LARGE_L_KURTOSIS - 2 / n
-    ):
+    units = score.n_units if k is None else score.units[k]
+    if score.clusters is not None and units < FEWEST_CLUSTERS:
+        return f"fewer than {FEWEST_CLUSTERS} groups of rows"
+    if correction.df >= _SMALL_DF:
         return ""
+    if score.has_rows:
+        inside = slice(None) if k is None else score.code == k
+        values, (own, clusters) = score.influence[at][inside], _of_rows(score, weights, inside)
+        if clusters is not None:
+            values, own = cluster_contributions(values[None].astype(np.float64), own, clusters)[0], None
+        if l_kurtosis(values, own) < _LARGE_L_KURTOSIS - 2 / units:
+            return ""
     return FEW_ROWS_MORE if correction.third > 0 else FEW_ROWS_LESS
 
 

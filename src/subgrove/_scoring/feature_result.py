@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._core.kinds import Floats
+from subgrove._core.kinds import Floats, Rows
 from subgrove._core.moments import Moments
+from subgrove._core.weights import independent_units
 from subgrove._scoring.fidelity_check import FidelityCheck
 from subgrove.exceptions import ParameterError
 from subgrove.samplers.base import Feature, title
@@ -105,6 +106,8 @@ class FeatureResult:
         Mean increase of the loss of each row.
     influence : float array (L, n)
         The same plus the contribution of the row as a donor; its variance is the noise due to the test rows.
+    clusters : int array (n,) or None
+        Cluster of each row, if rows are dependent.
     moved, moved_variance : float arrays (n, C), or None
         Mean shift of the row's C predictions when the feature is resampled, and its Monte-Carlo variance (NaN for a
         single repeat); None if predictions are not numbers.
@@ -137,6 +140,7 @@ class FeatureResult:
     code: npt.NDArray[np.unsignedinteger] = field(default_factory=lambda: np.empty(0, dtype=np.uint8))
     rows: Floats = field(default_factory=_no_rows)
     influence: npt.NDArray[np.floating[Any]] = field(default_factory=_no_rows)
+    clusters: Rows | None = None
     moved: npt.NDArray[np.floating[Any]] | None = None
     moved_variance: npt.NDArray[np.floating[Any]] | None = None
     donor_variance: Floats | None = None
@@ -157,6 +161,16 @@ class FeatureResult:
     def has_rows(self) -> bool:
         """Whether values of single rows are stored."""
         return self.moments is None
+
+    @property
+    def n_units(self) -> float:
+        """Number of independent units: clusters of rows, or rows (sum of weights)."""
+        return float(self.sizes.sum() if self.clusters is None else len(np.unique(self.clusters)))
+
+    @property
+    def units(self) -> Floats:
+        """Number of independent units of each subgroup."""
+        return self.sizes if self.clusters is None else independent_units(self.sizes, self.code, self.clusters)
 
     def for_loss(self, at: int) -> FeatureResult:
         """Return the result of one of several losses."""
@@ -279,18 +293,21 @@ def with_rows(results: Sequence[FeatureResult], caller: str) -> tuple[FeatureRes
     return tuple(results)
 
 
-def spread_from_sums(squares: Floats, squared_means: Any, weighted: bool, n_repeats: int) -> Floats:
+def spread_from_sums(
+    squares: tuple[Floats, Floats | None], squared_means: Any, weighted: bool, n_repeats: int
+) -> Floats:
     """Return the squared deviations of single increases from the means of their row, and of their donor, by subgroup.
 
     Summed over a subgroup, the squares of single increases are the same whether a row is seen as the receiver or as the
-    donor; the squares of the means differ.
+    donor, if each row is donor once; else the second of `squares` has the latter. The squares of the means differ.
     """
-    m = n_repeats
-    spread: npt.NDArray[np.float64] = np.maximum(squares - m * squared_means[0], 0.0)
+    m, (received, given) = n_repeats, squares
+    spread: npt.NDArray[np.float64] = np.maximum(received - m * squared_means[0], 0.0)
     if len(squared_means) > 1:
         of_donors = squared_means[1]
         # With weights, draws also vary in how many rows a donor gives its value to.
-        spread += of_donors * (m - 1) / m if weighted else np.maximum(squares - m * of_donors, 0.0)
+        given = received if given is None else given
+        spread += of_donors * (m - 1) / m if weighted else np.maximum(given - m * of_donors, 0.0)
     return spread
 
 

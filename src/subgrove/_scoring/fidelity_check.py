@@ -129,11 +129,18 @@ class FidelityChecker:
         seed: int,
         keys: Keys | None = None,
     ) -> FidelityChecker:
-        """Select at most `MAX_ROWS` rows at random, with probabilities proportional to their weights."""
+        """Select at most `MAX_ROWS` rows at random, with probabilities proportional to their weights.
+
+        Of clusters of dependent rows one row each is selected: rows of a cluster have similar real values, which
+        independent draws do not have.
+        """
         rows, resample = np.arange(table.n_rows), partial(sampler.resample, sampled, weights=weights, exact=False)
-        if table.n_rows > MAX_ROWS:
-            share = None if weights is None else weights / weights.sum()
-            rows = np.sort(stream(seed, _STREAM).choice(table.n_rows, MAX_ROWS, replace=False, p=share))
+        if table.clusters is not None:
+            order = stream(seed, _STREAM).permutation(rows)
+            rows = np.sort(order[np.unique(table.clusters[order], return_index=True)[1]])
+        if len(rows) > MAX_ROWS:
+            share = None if weights is None else weights[rows] / weights[rows].sum()
+            rows = np.sort(stream(seed, _STREAM).choice(rows, MAX_ROWS, replace=False, p=share))
         return cls(frames, rows, table.rows(rows), resample, seed, keys)
 
     def read(self, draws: Sequence[Changes], resample: Callable[[], ResampledFeature]) -> list[Table] | str:

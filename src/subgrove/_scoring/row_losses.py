@@ -40,6 +40,8 @@ def constant_predictions(
 ) -> npt.NDArray[Any] | None:
     """Return the best constant prediction of rows, n times (once for each row by default); None if it is unknown."""
     n = len(trained) if n is None else n
+    if np.ndim(trained.raw) > 1:
+        return None
     if loss.response_method in ("probability", "label"):
         if trained.codes is not None and probabilities:
             shares = np.bincount(trained.codes, minlength=len(trained.classes)) / len(trained)
@@ -107,7 +109,7 @@ class RowLosses:
         for loss in self.losses:
             constant = constant_predictions(loss, self.target, probabilities=self.probabilities)
             if constant is not None and loss.per_row and len(constant):
-                own = replace(self, losses=(loss,)).rows(constant, ALL, describe_baseline_row)
+                own = replace(self, losses=(loss,), predicted_classes=None).rows(constant, ALL, describe_baseline_row)
                 found[loss.name] = float(weighted_mean(own, weights)[0])
         return found
 

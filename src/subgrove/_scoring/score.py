@@ -38,12 +38,12 @@ from subgrove.samplers.resampled_feature import ResampledFeature
 
 
 def score_features(
-    context: ScoringContext, features: Sequence[Feature], n_jobs: int | None = 1, progress: bool | None = False
+    context: ScoringContext, features: Sequence[Feature], n_jobs: int | None = 1, *, progress: bool = False
 ) -> list[FeatureResult]:
     """Return the results of features, computed in several processes."""
     total = context.frames.n_rows * context.n_repeats * len(features)
     workers = min(effective_jobs(n_jobs), len(features))
-    with progress_bar(progress, total, "Predicting") as done:
+    with progress_bar(total if progress else 0, "Predicting") as done:
         if workers == 1:
             return _score(context, features, done)
         shares = [features[at::workers] for at in range(workers)]
@@ -147,7 +147,8 @@ class FeatureScorer:
                     earlier.donors.go_on(resampled, done)
                 return replace(earlier, accumulator=more, n_done=done, n_jobs=None, n_added=0)
         arrays = NumpyArrays(context.frames.n_rows, context.weights)
-        accumulator = LossAccumulator(arrays, resampled, len(context.baseline_losses), n_repeats)
+        sizes = (len(context.baseline_losses), n_repeats)
+        accumulator = LossAccumulator(arrays, resampled, *sizes, context.table.clusters)
         values = context.prediction_values
         shifts = None if values is None else PredictionShifts(values)
         donors = None

@@ -73,7 +73,6 @@ def regrow_trees(
     n_resamples: int,
     seed: int,
     n_jobs: int | None,
-    progress: bool | None,
 ) -> Stability:
     """Grow the tree of each partition on `n_resamples` halves of the rows and compare it with the original.
 
@@ -83,7 +82,7 @@ def regrow_trees(
     tasks: list[_Task] = list(product(range(len(partitions)), chunks))
     work = partial(_regrow, partitions, table, weights, parameters, Streams(seed, "stability", n_resamples))
     regrown: list[list[RegrownTree]] = [[] for _ in partitions]
-    with one_blas_thread(), progress_bar(progress, n_resamples * len(partitions), "Growing trees") as advance:
+    with one_blas_thread(), progress_bar(n_resamples * len(partitions), "Growing trees") as advance:
         for (at, chunk), trees in zip(tasks, parallel_map(work, tasks, n_jobs), strict=True):
             regrown[at] += trees
             advance(len(chunk))

@@ -152,7 +152,6 @@ class Subgroups(Mapping[str, Partition]):
         sample_weight: Any = None,
         random_state: RandomStateLike = None,
         n_jobs: int | None = None,
-        progress: bool | None = None,
     ) -> Stability:
         """Grow the trees again on random halves of the rows, and report how often the splits recur.
 
@@ -169,8 +168,6 @@ class Subgroups(Mapping[str, Partition]):
             first ones of a larger number.
         n_jobs : int, optional
             Number of processes.
-        progress : bool, optional
-            Whether to show a progress bar; None shows it in a terminal.
 
         Returns
         -------
@@ -224,7 +221,7 @@ class Subgroups(Mapping[str, Partition]):
             remedy = "Omit sample_weight" if sample_weight is not None else "Pass the same sample_weight"
             raise ParameterError(f"The subgroups were found {which} sample_weight. {remedy}.")
         weights = read_weights(sample_weight, table.n_rows)
-        return regrow_trees(self.partitions, table, weights, self.parameters, n, seed, n_jobs, progress)
+        return regrow_trees(self.partitions, table, weights, self.parameters, n, seed, n_jobs)
 
     def to_dict(self) -> dict[str, Any]:
         """Return a dictionary of plain values that JSON can hold.

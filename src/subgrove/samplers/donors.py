@@ -4,7 +4,8 @@
   receives the value of the row a number of places further on. The shift is between 1 and size - 1, so no row is its own
   donor, and it differs between repeats: after size - 1 repeats every other row has been the donor once, which is the
   exact expectation.
-- `weighted_donors`: the same with sample weights, drawn independently.
+- `weighted_donors`: the same with sample weights, drawn independently, or with clusters of dependent rows, of which
+  none is the donor of another.
 - `training_donors`: donors are training rows of the same subgroup, spread evenly over rows and repeats.
 - `shuffle_within`: one random permutation within cells.
 
@@ -108,13 +109,24 @@ def _keyed_donors(code: Codes, pools: list[Rows], rngs: KeyedStreams) -> Iterato
 
 
 def weighted_donors(
-    code: Codes, n_groups: int, weights: Floats, rngs: Iterable[np.random.Generator], *, fixed_points: bool = False
+    code: Codes,
+    n_groups: int,
+    weights: Floats | None,
+    rngs: Iterable[np.random.Generator],
+    *,
+    fixed_points: bool = False,
+    clusters: Rows | None = None,
 ) -> Iterator[Rows]:
     """Yield, for each repeat, donors of the same subgroup, drawn in proportion to sample weights.
 
     A row of frequency w stands for w equal rows, of which w - 1 can be its donor; one of relative weight is not its own
-    donor. With `fixed_points` it can be.
+    donor. With `fixed_points` it can be. With `clusters` donors are of other clusters, and rows of a subgroup that has
+    one cluster keep their values; without weights, donors are then spread evenly over the subgroup.
     """
+    if clusters is not None and not fixed_points:
+        yield from _donors_of_other_clusters(code, n_groups, weights, rngs, clusters)
+        return
+    assert weights is not None
     order = np.argsort(code, kind="stable")
     sizes = np.bincount(code, minlength=n_groups)
     starts = np.concatenate(([0], np.cumsum(sizes)[:-1]))
@@ -133,6 +145,33 @@ def weighted_donors(
             starts_of_rows = ends - weights[rows]
             point = np.where(point >= starts_of_rows, point + own, point)
             donors[rows] = rows[np.minimum(np.searchsorted(ends, point, side="right"), size - 1)]
+        yield donors
+
+
+def _donors_of_other_clusters(
+    code: Codes, n_groups: int, weights: Floats | None, rngs: Iterable[np.random.Generator], clusters: Rows
+) -> Iterator[Rows]:
+    order = np.lexsort((clusters, code))  # rows of a cluster are next to each other
+    sizes = np.bincount(code, minlength=n_groups)
+    segments = [rows for rows in np.split(order, np.cumsum(sizes)[:-1]) if len(rows) and np.ptp(clusters[rows])]
+    for rng in rngs:
+        donors, u = np.arange(len(code)), rng.random(len(code))
+        start = rng.random()
+        for rows in segments:
+            share = u[rows]
+            if weights is None:  # one in each of as many equal intervals as there are rows
+                share = (np.argsort(np.argsort(share)) + start) / len(rows)
+            ends = np.cumsum(np.ones(len(rows)) if weights is None else weights[rows])
+            last = np.flatnonzero(np.diff(clusters[rows], append=-1))  # of each cluster
+            high = np.repeat(ends[last], np.diff(last, prepend=-1))
+            low = np.repeat(np.concatenate(([0.0], ends[last[:-1]])), np.diff(last, prepend=-1))
+            # Inverse of the cumulative weights, leaving out those of the row's cluster.
+            point = share * (ends[-1] - (high - low))
+            point = np.where(point >= low, np.maximum(point + (high - low), high), point)
+            # Rounding beyond the last row: the last row of another cluster.
+            at = np.searchsorted(ends, point, side="right")
+            at = np.where(at < len(rows), at, np.where(high < ends[-1], len(rows) - 1, last[-2]))
+            donors[rows] = rows[at]
         yield donors
 
 

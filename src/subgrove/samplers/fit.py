@@ -19,6 +19,7 @@ import numpy.typing as npt
 from subgrove._core.execution import Streams, stream
 from subgrove._core.kinds import Floats
 from subgrove._core.validate import caller_level
+from subgrove._data.clusters import independent_rows
 from subgrove._data.columns import ColumnInfo, as_argument
 from subgrove._data.from_containers import BOOLEANS, names_and_rows
 from subgrove._data.replace_columns import Changes, Donors, Frames, Rows
@@ -164,7 +165,7 @@ def _checked(fitted: FittedSampler, X: Any, table: Table, features: Sequence[Fea
             f"The sampler was fitted on other columns: it does not know {unknown[0]!r}. Fit it on the columns of X."
         )
     reject_other_kinds([column for column in fitted.columns if column.name not in fitted.user_kinds()], table)
-    return fitted, fitted.read(X)
+    return fitted, fitted.read(X).with_clusters(table.clusters)
 
 
 def _cross_fitted(method: Any, X: Any, table: Table, names: list[Any], seed: int) -> CrossFitted:
@@ -176,13 +177,17 @@ def _cross_fitted(method: Any, X: Any, table: Table, names: list[Any], seed: int
     if isinstance(method, Sampler):
         method.warn_about_few_rows(table.n_rows, N_FOLDS)
     frames = Frames(X, table.columns)
-    parts = random_folds(table.n_rows, stream(seed, "folds"))
+    clusters = table.clusters
+    parts = random_folds(table.n_rows, stream(seed, "folds"), clusters)
     folds = []
     for number, rows in enumerate(parts):
         others = parts[1 - number]
+        if clusters is not None:
+            others = others[independent_rows(table.rows(others), stream(seed, f"rows of fold {number}"))]
         own = frames.changed(rows, {})
         fitted = _fit(method, frames.changed(others, {}), names, own)
-        folds.append(SamplerFold(rows, others, fitted, fitted.read(own)))
+        read = fitted.read(own).with_clusters(None if clusters is None else clusters[rows])
+        folds.append(SamplerFold(rows, others, fitted, read))
     return CrossFitted(table.columns, folds=tuple(folds))
 
 
@@ -249,9 +254,17 @@ class SamplerFold:
     table: Table
 
 
-def random_folds(n_rows: int, rng: np.random.Generator) -> list[Rows]:
-    """Return random folds of equal size."""
-    return [np.sort(rows) for rows in np.array_split(rng.permutation(n_rows), N_FOLDS)]
+def random_folds(n_rows: int, rng: np.random.Generator, clusters: Rows | None = None) -> list[Rows]:
+    """Return random folds of equal size; clusters are not divided, so with them sizes are only about equal."""
+    if clusters is None:
+        return [np.sort(rows) for rows in np.array_split(rng.permutation(n_rows), N_FOLDS)]
+    sizes = np.bincount(clusters)
+    order = rng.permutation(len(sizes))
+    fold_of, filled = np.zeros(len(sizes), dtype=np.intp), np.zeros(N_FOLDS)
+    for cluster in order[np.argsort(-sizes[order], kind="stable")]:  # the largest first, each to the smaller fold
+        fold_of[cluster] = filled.argmin()
+        filled[fold_of[cluster]] += sizes[cluster]
+    return [np.flatnonzero(fold_of[clusters] == fold) for fold in range(N_FOLDS)]
 
 
 @dataclass(frozen=True, eq=False)

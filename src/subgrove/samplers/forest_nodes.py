@@ -189,11 +189,12 @@ class FittedForestNodes(FittedSampler):
                 at = repeat % len(self.forest.trees)
                 columns = _associated(self.forest, at, seen, name, self.threshold) if used is None else used[at]
                 cells = _CELLS[self.partition](self.forest.trees[at], seen, columns)
-                if weights is None:
+                if weights is None and (self.fixed_points or table.clusters is None):
                     rows = shuffle_within(cells, rng, fixed_points=self.fixed_points)
                 else:
                     code, n_cells = cells.astype(np.int32), int(cells.max()) + 1
-                    rows = next(weighted_donors(code, n_cells, weights, [rng], fixed_points=self.fixed_points))
+                    kept, clusters = self.fixed_points, table.clusters
+                    rows = next(weighted_donors(code, n_cells, weights, [rng], fixed_points=kept, clusters=clusters))
                 yield {name: Donors(rows)}
 
         return ResampledFeature(RowGroups.single(table.n_rows), draws)

@@ -215,7 +215,7 @@ class FittedImputation(FittedSampler):
                     f"sampler 'imputation' with residuals='test' has no residual of {name!r}: it is missing in every "
                     f"row. Use residuals='oob'."
                 )
-            donors, population = _residual_donors(residuals, rngs, weights)
+            donors, population = _residual_donors(residuals, rngs, weights, table.clusters)
         else:
             pool = np.arange(len(residuals))
             donors, population = lambda: training_donors(groups.code, [pool], rngs), float(len(pool))
@@ -227,13 +227,14 @@ class FittedImputation(FittedSampler):
 
 
 def _residual_donors(
-    residuals: Floats, rngs: Streams, weights: Floats | None
+    residuals: Floats, rngs: Streams, weights: Floats | None, clusters: Rows | None
 ) -> tuple[Callable[[], Iterator[Rows]], float]:
     """Return the rows whose residual each row receives, and the number of distinct draws."""
     code = np.zeros(len(residuals), dtype=np.int32)
     known = ~np.isnan(residuals)
-    if weights is not None:
-        return lambda: weighted_donors(code, 1, np.where(known, weights, 0.0), rngs), np.inf
+    if weights is not None or clusters is not None:
+        shares = np.where(known, 1.0 if weights is None else weights, 0.0)
+        return lambda: weighted_donors(code, 1, shares, rngs, clusters=clusters), np.inf
     if known.all():
         return lambda: (donors.rows for donors in cyclic_shifts(code, 1, rngs)), len(code) - 1.0
     return lambda: training_donors(code, [np.flatnonzero(known)], rngs), float(known.sum())

@@ -10,7 +10,7 @@ import numpy as np
 
 from subgrove._core.execution import Streams, cached
 from subgrove._core.kinds import Codes, Floats
-from subgrove._core.weights import own_weights
+from subgrove._core.weights import independent_units, own_weights
 from subgrove._data.replace_columns import Changes, Donors
 from subgrove._data.table import Table
 from subgrove.exceptions import ParameterError
@@ -172,16 +172,16 @@ def resample_within(
     fixed_points: bool,
 ) -> ResampledFeature:
     """Resample from other rows of the same subgroup."""
-    n_groups = len(groups)
+    n_groups, clusters = len(groups), None if fixed_points else table.clusters
     expectation = None
-    if exact and not fixed_points:
+    if exact and not fixed_points and clusters is None:
         expectation = exact_among(groups.code, n_groups, table, feature, len(rngs), weights)
 
     def draws() -> Iterator[Changes]:
-        if weights is None:
+        if weights is None and clusters is None:
             shifts = cyclic_shifts(groups.code, n_groups, rngs, fixed_points=fixed_points)
             return (dict.fromkeys(feature, donors) for donors in shifts)
-        drawn = weighted_donors(groups.code, n_groups, weights, rngs, fixed_points=fixed_points)
+        drawn = weighted_donors(groups.code, n_groups, weights, rngs, fixed_points=fixed_points, clusters=clusters)
         return (dict.fromkeys(feature, Donors(rows)) for rows in drawn)
 
     sizes = np.bincount(groups.code, weights=weights, minlength=n_groups)
@@ -189,6 +189,8 @@ def resample_within(
     if weights is not None:  # draws are independent, except for a singleton, which has no other draw
         rows, own = (np.bincount(groups.code, each, n_groups) for each in (None, own_weights(weights)))
         population = np.where((rows == 1) & (sizes <= own), 0.0, np.inf)
+    if clusters is not None:
+        population = np.where(independent_units(population, groups.code, clusters) <= 1, 0.0, np.inf)
     return ResampledFeature(groups, draws, expectation, population)
 
 

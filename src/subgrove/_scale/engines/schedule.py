@@ -43,7 +43,6 @@ def run_chunks(
     chunks: Sequence[SupportsChunk],
     *,
     n_jobs: int | None = None,
-    progress: bool | None = None,
     what: str = "Chunks",
     checkpoint: Path | str | None = None,
     mark: str = "",
@@ -59,8 +58,6 @@ def run_chunks(
         Things with `name`, `first_row` and `n_rows`, small enough to be sent with each task.
     n_jobs : int or None
         Processes on this machine; on a cluster, how many chunks may be worked on at once (None for all its workers).
-    progress : bool or None
-        Whether to show a bar of the rows that are done; None if standard error is a terminal.
     what : str
         Words for the bar and for errors.
     checkpoint : path or None
@@ -78,7 +75,7 @@ def run_chunks(
     effective_jobs(n_jobs)  # raises if n_jobs is invalid
     whole_number("retries", retries, least=0)
     kept = None if checkpoint is None else open_checkpoint(checkpoint, mark, chunks, what)
-    return _Run(work, chunks, n_jobs, kept, retries).results(progress, what)
+    return _Run(work, chunks, n_jobs, kept, retries).results(what)
 
 
 class _Run:
@@ -104,11 +101,11 @@ class _Run:
         """The active engine; none is started if all chunks are in the checkpoint."""
         return active_engine(self.work, self.n_jobs)
 
-    def results(self, progress: bool | None, what: str) -> Iterator[tuple[int, ChunkArrays]]:
+    def results(self, what: str) -> Iterator[tuple[int, ChunkArrays]]:
         """Sums in the order of chunks."""
         total = sum(chunk.n_rows for chunk in self.chunks)
         try:
-            with progress_bar(progress, total, what, unit="rows") as advance:
+            with progress_bar(total, what, unit="rows") as advance:
                 for number, chunk in enumerate(self.chunks):
                     sums = self._sums_of(number)
                     advance(chunk.n_rows)
