@@ -199,7 +199,7 @@ def test_the_true_sampler_gives_the_true_importance_in_every_container(container
     X: Any = {"pandas": data.X, "polars": pl.from_pandas(data.X), "numpy": data.X.to_numpy()}[container]
     feature = "x0" if container == "numpy" else "x1"
     imp = sg.importance(
-        one.model, X, data.y.to_numpy(), sampler=one.sampler, train=X, features=[feature], random_state=1
+        one.model, X, data.y.to_numpy(), sampler=one.sampler, features=[feature], random_state=1
     )
     estimate, error = (float(np.asarray(imp.overall[name])[0]) for name in ("estimate", "std_error"))
     assert abs(estimate - one.importance) < 4 * error
@@ -277,7 +277,7 @@ def test_other_features_are_not_redrawn() -> None:
     one = scenario("linear")
     data = one.sample(20, random_state=0)
     with pytest.raises(SubgroveError, match=r"resamples 'x1' only; got 'x2'. Pass features=\['x1'\]"):
-        sg.importance(one.model, data.X, data.y, sampler=one.sampler, train=data.X, features=["x2"])
+        sg.importance(one.model, data.X, data.y, sampler=one.sampler, features=["x2"])
 
 
 def test_tables_without_the_columns_are_rejected() -> None:

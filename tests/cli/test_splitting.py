@@ -115,7 +115,7 @@ def test_test_rows_of_unknown_classes_are_left_out_with_a_note() -> None:
 def test_a_class_that_appears_late_has_no_probability_in_cross_validation() -> None:
     late = task(time=np.arange(360), classes=True)
     late.y.iloc[300:] = "new"
-    share, accuracy = cross_validate(late, forest=False, random_state=1)
+    share, accuracy, _ = cross_validate(late, forest=False, random_state=1)
     assert np.isfinite(share.value)
     assert accuracy.value < 0.75
 

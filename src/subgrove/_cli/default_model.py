@@ -173,7 +173,7 @@ def _fold_losses(task: LearningTask, forest: bool, random_state: int, fold: tupl
     losses = (
         -np.log(np.clip(one, _MIN_PROBABILITY, 1)) for one in (probabilities, np.where(known, shares[place], 0.0))
     )
-    return np.array([*losses, correct, place])
+    return np.array([*losses, correct, np.where(known, place, -1)])
 
 
 def _fraction_explained(name: str, model: Floats, constant: Floats, groups: Rows | None) -> SkillScore:

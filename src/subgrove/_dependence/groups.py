@@ -44,6 +44,19 @@ class FeatureGroups(Mapping[str, tuple[str, ...]]):
         Names of its rows and columns.
     backend : str
         Container of the tables.
+
+    Examples
+    --------
+    >>> import subgrove as sg
+    >>> X = sg.datasets.bike().X
+    >>> groups = sg.find_groups(X, threshold=0.3)
+    >>> groups.redundant
+    (('season', 'temp'), ('hum', 'weather'))
+    >>> groups.table.round(2).head(3)
+              group  n_features  least_shared
+    0  season, temp           2          0.35
+    1            yr           1           NaN
+    2       holiday           1           NaN
     """
 
     groups: tuple[tuple[str, ...], ...]

@@ -91,7 +91,7 @@ def overall_findings(
 ) -> dict[str, tuple[dict[str, Any], Finding]]:
     """Return the line of each feature in `overall`, with adjusted p-values, and what may be concluded from it.
 
-    `checked` is False for conclusions about shuffled rows as they are, realistic or not.
+    `checked` is False for conclusions about shuffled rows, realistic or not.
     """
     lines = adjusted_p_values([overall_line(result, score, at) for score in result.scores])
     return {

@@ -45,7 +45,7 @@ from subgrove._report.methods import (
     model_description,
 )
 from subgrove._report.model_summary import ModelSummary
-from subgrove._report.performance import performance
+from subgrove._report.performance import Performance, performance
 from subgrove._report.summary import Summary
 from subgrove._report.wording import tidy
 from subgrove.exceptions import ParameterError, SubgroveWarning
@@ -87,22 +87,7 @@ def summarize(inputs: ReportInputs, labels: ReportLabels, messages: list[str]) -
         "gaps": gaps.rows_predicted,
         "curves": n_curve_rows,
     }
-    model = ModelSummary(
-        description=labels.description if labels.description is not None else model_description(inputs.model),
-        task=inputs.task,
-        target=inputs.target,
-        classes=tuple(str(label) for label in inputs.classes),
-        origin=labels.origin or "",
-        scores=quality.scores,
-        verdict=quality.judgement.verdict,
-        verdict_sentence=quality.judgement.sentence,
-        judged_by=quality.judgement.score.name,
-        sentences=tuple(tidy(sentence) for sentence in quality.sentences),
-        per_class=quality.classes.per_class,
-        confusion=quality.classes.confusion,
-        confusions=quality.classes.confusions,
-        leakage=leaking_columns(inputs),
-    )
+    model = _model_summary(inputs, labels, quality)
     shuffled = {score.title: fidelity_of(score, "shuffled") for score in marginal.scores}
     dependence = dependence_summaries(forests, inputs.features, shuffled)
     summary = Summary(
@@ -133,6 +118,25 @@ def summarize(inputs: ReportInputs, labels: ReportLabels, messages: list[str]) -
         warnings=tuple(dict.fromkeys(messages)),
     )
     return summary, conditional
+
+
+def _model_summary(inputs: ReportInputs, labels: ReportLabels, quality: Performance) -> ModelSummary:
+    return ModelSummary(
+        description=labels.description if labels.description is not None else model_description(inputs.model),
+        task=inputs.task,
+        target=inputs.target,
+        classes=tuple(str(label) for label in inputs.classes),
+        origin=labels.origin or "",
+        scores=quality.scores,
+        verdict=quality.judgement.verdict,
+        verdict_sentence=quality.judgement.sentence,
+        judged_by=quality.judgement.score.name,
+        sentences=tuple(tidy(sentence) for sentence in quality.sentences),
+        per_class=quality.classes.per_class,
+        confusion=quality.classes.confusion,
+        confusions=quality.classes.confusions,
+        leakage=leaking_columns(inputs),
+    )
 
 
 @contextmanager
