@@ -141,12 +141,11 @@ def temperature_rows(model: Any, X: pd.DataFrame, groups: sg.Subgroups, mean: fl
     """PDP and ALE of temperature at fixed points, and the curve of each subgroup at its own."""
     rows: list[Row] = []
     for kind, height in (("PDP", 0.0), ("ALE", mean)):
-        found = sg.effect(
-            model, X, "temp", kind="pdp" if kind == "PDP" else "ale", grid_resolution=_POINTS, subgroups=None
-        )
+        options = {"kind": "pdp", "grid": "uniform"} if kind == "PDP" else {"kind": "ale"}
+        found = sg.effect(model, X, "temp", **options, grid_resolution=_POINTS, subgroups=None)
         values = found.predict(list(AT)) + height
         rows += [{"part": kind, "feature": "temp", "x": x, "value": y} for x, y in zip(AT, values, strict=True)]
-    parts = sg.effect(model, X, "temp", subgroups=groups, grid_resolution=_POINTS)
+    parts = sg.effect(model, X, "temp", subgroups=groups, grid="uniform", grid_resolution=_POINTS)
     for line in parts.curves.to_dict("records"):
         place = {"part": "cs-PDP", "feature": "temp", "group": name_of(line["rule"]), "text": line["rule"]}
         marks = {"in_box": int(line["in_box"]), "in_whiskers": int(line["in_whiskers"])}

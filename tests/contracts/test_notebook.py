@@ -19,8 +19,8 @@ from subgrove._report.svg import number
 from tests.report.test_notebook_cards import walked
 
 SCRIPT, QUOTED, LEVELS = "<script>alert(1)</script>", 'a & "b"', ["<b>x</b>", "y", "z"]
-# Arguments, and a row of a result.
-WITHOUT_VIEW = {"AdaptiveRepeats", "DeviceModel", "FrequencyWeights", "GapStep", "LargeData"}
+# Arguments, a mapping, and a row of a result.
+WITHOUT_VIEW = {"AdaptiveRepeats", "DeviceModel", "FeatureGroups", "FrequencyWeights", "GapStep", "LargeData"}
 
 
 def frame(n: int = 130, seed: int = 0) -> tuple[pd.DataFrame, npt.NDArray[np.float64]]:
@@ -221,7 +221,7 @@ def test_of_many_features_twenty_are_shown() -> None:
 def test_without_dependence_nothing_is_called_misleading() -> None:
     found = sg.dependence(frame()[0][["alone"]].assign(other=np.arange(130) % 7.0), n_trees=10, random_state=1)
     assert found.dependent == ()
-    assert "No feature with an R2 of 20% or more." in walked(found._repr_html_()).text
+    assert "No feature with an R2 of 20 % or more." in walked(found._repr_html_()).text
 
 
 def test_a_moment_is_shown_to_the_minute() -> None:

@@ -127,7 +127,7 @@ def test_dependence_splits_can_explain_all_heterogeneity() -> None:
     assert found.splits["share"].tolist() == pytest.approx([1.0, 0.0])
     assert found.heterogeneity is not None
     assert found.heterogeneity.sentence == (
-        "x: heterogeneity explained by dependence splits 100%, no significant interaction split; unexplained 0%."
+        "x: heterogeneity explained by dependence splits 100 %, no significant interaction split; unexplained 0 %."
     )
 
 

@@ -8,6 +8,7 @@ from subgrove._native.loader import kernels_in_use
 from subgrove._version import __version__
 
 REQUIRED = (
+    "charset-normalizer",
     "cloudpickle",
     "jinja2",
     "joblib",
