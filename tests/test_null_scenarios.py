@@ -88,7 +88,7 @@ def test_redrawn_x1_has_the_joint_distribution_of_the_data(name: str) -> None:
 def test_the_sampler_works_where_a_sampler_is_an_argument() -> None:
     null = null_scenario("mixed", strength=1.0)
     data = null.sample(4_000, random_state=6)
-    options = {"sampler": null.sampler, "features": ["x1"], "loss": "squared_error", "random_state": 1}
+    options: dict[str, Any] = {"sampler": null.sampler, "features": ["x1"], "loss": "squared_error", "random_state": 1}
     imp = sg.importance(null.model, data.X, data.y, **options)
     estimate, error = (float(imp.overall[name].iloc[0]) for name in ("estimate", "std_error"))
     assert abs(estimate - null.importance) < 4 * error

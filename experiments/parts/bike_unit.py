@@ -141,7 +141,7 @@ def temperature_rows(model: Any, X: pd.DataFrame, groups: sg.Subgroups, mean: fl
     """PDP and ALE of temperature at fixed points, and the curve of each subgroup at its own."""
     rows: list[Row] = []
     for kind, height in (("PDP", 0.0), ("ALE", mean)):
-        options = {"kind": "pdp", "grid": "uniform"} if kind == "PDP" else {"kind": "ale"}
+        options: dict[str, Any] = {"kind": "pdp", "grid": "uniform"} if kind == "PDP" else {"kind": "ale"}
         found = sg.effect(model, X, "temp", **options, grid_resolution=_POINTS, subgroups=None)
         values = found.predict(list(AT)) + height
         rows += [{"part": kind, "feature": "temp", "x": x, "value": y} for x, y in zip(AT, values, strict=True)]

@@ -23,7 +23,7 @@ def performance_of(model: Any, y: Any, loss: Any = None) -> Performance:
     train, test = slice(None, 1500), slice(1500, None)
     model = model.fit(X[train], y[train])
     pairs = (X[train], y[train]), (X[test], y[test])
-    return performance(read_inputs(model, *pairs, None, loss, "auto", 2, 3, 1, None, None))
+    return performance(read_inputs(model, *pairs, None, loss, "auto", 0.01, 3, 1, None, None))
 
 
 @pytest.mark.parametrize("y", [RARE, TWELVE], ids=["rare", "twelve"])

@@ -20,7 +20,7 @@ def leaks(X: pd.DataFrame, y: Any) -> list[tuple[str, ...]]:
     loss = "absolute_error" if numbers else "zero_one"
     constant = y[0] if not numbers else 0.0
     inputs = read_inputs(
-        lambda X: np.repeat(constant, len(X)), (X, y), (X, y), None, loss, "auto", 2, 3, 1, "target", None
+        lambda X: np.repeat(constant, len(X)), (X, y), (X, y), None, loss, "auto", 0.01, 3, 1, "target", None
     )
     return [one.columns for one in leaking_columns(inputs)]
 
@@ -105,7 +105,7 @@ def test_a_target_that_is_a_sum_of_columns_is_found() -> None:
 def test_every_leak_is_named() -> None:
     y = RNG.normal(size=500)
     X = noise_of(500).assign(**{f"copy_{at}": y * at for at in range(1, 7)})
-    inputs = read_inputs(lambda X: X["a"], (X, y), (X, y), None, None, "auto", 2, 3, 1, "price", None)
+    inputs = read_inputs(lambda X: X["a"], (X, y), (X, y), None, None, "auto", 0.01, 3, 1, "price", None)
     sentence = leakage_sentence(leaking_columns(inputs), "price")
     assert all(f"copy_{at} (more than 99 %)" in sentence for at in range(1, 7))
 

@@ -19,7 +19,7 @@ N = 400
 def performance_of(model: Any, y: Any, y_train: Any = None, loss: Any = None) -> Performance:
     X = pd.DataFrame({"a": np.linspace(-1, 1, N), "b": np.tile([0.0, 1.0], N // 2)})
     trained = y if y_train is None else y_train
-    return performance(read_inputs(model, (X, trained), (X, y), None, loss, "auto", 2, 3, 1, None, None))
+    return performance(read_inputs(model, (X, trained), (X, y), None, loss, "auto", 0.01, 3, 1, None, None))
 
 
 RNG = np.random.default_rng(5)
@@ -134,7 +134,7 @@ def test_badly_calibrated_probabilities_are_judged_by_the_brier_score() -> None:
 
 def test_few_rows_leave_the_verdict_uncertain() -> None:
     X, y = pd.DataFrame({"a": np.linspace(-1, 1, 5), "b": 0.0}), np.array([-1.0, 1.5, -0.5, 0.2, 2.5])
-    inputs = read_inputs(lambda X: 2 * X["a"], (X, y), (X, y), None, None, "auto", 2, 3, 1, None, None)
+    inputs = read_inputs(lambda X: 2 * X["a"], (X, y), (X, y), None, None, "auto", 0.01, 3, 1, None, None)
     found = performance(inputs)
     assert found.judgement.verdict == "uncertain"
     assert "More test rows are needed" in " ".join(found.sentences)

@@ -288,8 +288,8 @@ def test_training_rows_as_test_rows_are_reported() -> None:
 
 @pytest.mark.parametrize("sampler", ["subgroups", "imputation", "knockoffs"])
 def test_other_samplers_and_subgroups_have_reports(sampler: str) -> None:
-    found = sg.report(lambda X: 2 * X["a"], *some(PAIR), sampler=sampler, max_depth=1, **SMALL).summary
-    assert all(len(one.subgroups) <= 2 for one in found.features)
+    found = sg.report(lambda X: 2 * X["a"], *some(PAIR), sampler=sampler, **SMALL).summary
+    assert all(len(one.subgroups) <= 4 for one in found.features)
     groups = sg.find_subgroups(TRAIN[0][PAIR], max_depth=1)
     with_groups = sg.report(lambda X: 2 * X["a"], *some(PAIR), sampler=groups, **SMALL).summary
     first = with_groups.features[0]
@@ -449,3 +449,16 @@ def test_without_anything_that_adds_to_all_others_marginal_importance_is_named()
     assert summary.groups[0].name == "one and two"
     assert "No feature is shown to be important given the others" in summary.highlights[1]
     assert "Shuffled among all rows, one and two together raise" in summary.highlights[1]
+
+
+def test_the_share_that_counts_as_important_is_adjustable_and_stated() -> None:
+    train, test = redundant(400, 3), redundant(300, 4)
+    found = {
+        share: sg.report(mean_of_sizes, train, test, min_share=share, n_repeats=3, random_state=1).summary
+        for share in (0.01, 0.5)
+    }
+    age = {share: next(one for one in summary.features if one.feature == "age") for share, summary in found.items()}
+    assert (age[0.01].conditional.finding, age[0.5].conditional.finding) == ("important", "small")
+    assert "less than 50 % of the gain over the best constant prediction" in age[0.5].headline
+    assert found[0.5].important.size == 50 * found[0.01].important.size
+    assert "at least 50 % of the gain" in found[0.5].highlights[1]

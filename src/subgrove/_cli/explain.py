@@ -92,7 +92,7 @@ def explain(options: ExplainOptions, output: Output) -> None:
         "target": options.target,
         "columns": {one.name: one.note for one in table.columns if one.note and one.name in fitted.train.X},
     }
-    selected = {name: getattr(options, name) for name in ("max_depth", "n_repeats", "loss")}
+    selected = {name: getattr(options, name) for name in ("min_share", "n_repeats", "loss")}
     settings = {name: value for name, value in selected.items() if value is not None}
     _write_report(options, fitted, output, labels, features=features or None, **settings)
     output.say(f"\nReport: {options.out} ({time.perf_counter() - start:.0f} s)")
@@ -255,10 +255,12 @@ def _write_report(
     import subgrove
 
     of_train, of_test = fitted.train.groups, dependent_groups(fitted.test)
+    sampler = subgrove.samplers.Auto(report_depth=getattr(options, "max_depth", 2))
     report = subgrove.report(
         fitted.model,
         (fitted.train.X, fitted.train.y),
         (fitted.test.X, fitted.test.y),
+        sampler=sampler,
         random_state=options.random_state,
         labels={**labels, "description": fitted.description, "origin": fitted.origin},
         groups=of_test if of_train is None else (of_train, of_test),

@@ -151,6 +151,10 @@ class ExplainOptions(ReportOptions, DataOptions):
     ] = None
     forest: Annotated[bool, _option("Train a random forest instead of gradient boosting.", "--forest")] = False
     max_depth: Annotated[int, MaxDepth] = 2
+    min_share: Annotated[
+        float,
+        _option("Share of the model's gain from which on a feature is important.", min=0, max=1, show_default=True),
+    ] = 0.01
     n_repeats: Annotated[int | None, _option("Number of times each feature is resampled.", min=1)] = None
     loss: Annotated[str | None, _option("Loss that importance is measured in.")] = None
     title: Annotated[str | None, _option("Title of the report.")] = None

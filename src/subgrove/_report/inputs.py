@@ -14,7 +14,7 @@ import numpy.typing as npt
 from subgrove._core.execution import effective_jobs, read_seed, stream
 from subgrove._core.kinds import Rows
 from subgrove._core.text import quote
-from subgrove._core.validate import reject_another_index, whole_number
+from subgrove._core.validate import number_in, reject_another_index, whole_number
 from subgrove._data.clusters import independent_rows
 from subgrove._data.columns import parse_features
 from subgrove._data.replace_columns import Frames
@@ -134,7 +134,7 @@ class ReportInputs:
         y of training and of test rows, as losses compare it.
     sampler : object
         As `importance` takes it, with the given depth.
-    max_depth, n_repeats, seed : int
+    n_repeats, seed : int
     n_jobs : int or None
     min_share : float
         Share of the model's gain from which on an importance counts as important.
@@ -154,7 +154,6 @@ class ReportInputs:
     loss: Loss
     targets: tuple[Target, Target]
     sampler: Any
-    max_depth: int
     n_repeats: int
     seed: int
     n_jobs: int | None
@@ -177,6 +176,12 @@ class ReportInputs:
         """Training rows without those that repeat others of their group."""
         return self.train.some(independent_rows(self.train.table, stream(self.seed, "independent rows")))
 
+    @property
+    def max_depth(self) -> int | None:
+        """Maximum depth of the reported subgroups; None if it is unknown."""
+        depth = getattr(self.sampler, "report_depth", getattr(self.sampler, "max_depth", None))
+        return depth if isinstance(depth, int) else None
+
     def reader(self) -> Predictor:
         """Return the model, with the response method of the loss."""
         return read_model(self.model, response_for((self.loss,), None))
@@ -189,7 +194,7 @@ def read_inputs(
     features: Any,
     loss: Any,
     sampler: Any,
-    max_depth: Any,
+    min_share: Any,
     n_repeats: Any,
     random_state: Any,
     target: str | None,
@@ -204,8 +209,7 @@ def read_inputs(
     of_train, of_test = _pair_of_groups(groups)
     trained, tested = _with_groups(trained, of_train), _with_groups(tested, of_test)
     effective_jobs(n_jobs)  # raises if n_jobs is invalid
-    depth = whole_number("max_depth", max_depth, least=0)
-    method = _sampler(sampler, depth)
+    method = _sampler(sampler)
     names, together = _features(features, trained.table, method)
     row_loss = _loss(loss, model, tested.y)
     task = SURE_TASKS.get(row_loss.response_method) or ("classification" if is_classifier(model) else "regression")
@@ -227,10 +231,10 @@ def read_inputs(
         loss=row_loss,
         targets=targets,
         sampler=method,
-        max_depth=depth,
         n_repeats=_repeats(n_repeats, used.n, len(names)),
         seed=seed,
         n_jobs=n_jobs,
+        min_share=number_in("min_share", min_share, low=0, high=1),
     )
 
 
@@ -342,19 +346,15 @@ def _by_frequency(target: Target) -> tuple[int, ...]:
     return tuple(sorted(range(len(counts)), key=lambda at: (-counts[at], at)))
 
 
-def _sampler(sampler: Any, max_depth: int) -> Any:
-    """Return the sampler; one that is named gets the depth."""
+def _sampler(sampler: Any) -> Any:
+    """Return the sampler, which must condition on other columns."""
     method = read_sampler(sampler) if isinstance(sampler, str) else sampler
     if isinstance(method, Sampler) and not method.conditional:
         raise ParameterError(
             f"sampler={method.name!r} does not condition on other columns, but a report compares conditional "
             f"with marginal importance. Use 'auto', 'subgroups' or another conditional sampler."
         )
-    if not isinstance(sampler, str):
-        return sampler
-    takes = method.get_params()
-    depth = next((name for name in ("report_depth", "max_depth") if name in takes), None)
-    return type(method)(**{**takes, **({depth: max_depth} if depth else {})})
+    return method
 
 
 def _repeats(n_repeats: Any, n_rows: int, n_features: int) -> int:

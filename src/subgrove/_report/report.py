@@ -266,7 +266,7 @@ def report(
     features: Any = None,
     loss: Any = None,
     sampler: Any = "auto",
-    max_depth: int = 2,
+    min_share: float = 0.01,
     n_repeats: int | None = None,
     labels: Mapping[str, Any] | None = None,
     groups: Any = None,
@@ -294,8 +294,8 @@ def report(
     sampler : str or sampler, default "auto"
         How features are resampled given the others, as in `importance`. It must condition on other columns; marginal
         importance is in the report anyway.
-    max_depth : int, default 2
-        Maximum number of conditions in the rule of a subgroup.
+    min_share : float, default 0.01
+        Share of the model's gain over the best constant prediction from which on an importance counts as important.
     n_repeats : int, optional
         Number of times each feature is resampled. By default 20, and fewer, down to 5, for many rows and features.
     labels : mapping, optional
@@ -340,7 +340,7 @@ def report(
         messages: list[str] = []
         with _collected(messages):
             inputs = read_inputs(
-                each, train, test, features, loss, sampler, max_depth, n_repeats, seed, texts.target, n_jobs, groups
+                each, train, test, features, loss, sampler, min_share, n_repeats, seed, texts.target, n_jobs, groups
             )
         X, rows = inputs.train, inputs.used
         with read_once(X.X, inputs.drawn.X, table=X.table), read_once(rows.X, table=rows.table):
