@@ -421,7 +421,7 @@ def test_redundant_features_lead_the_findings_as_a_group() -> None:
     assert "length, width and weight together raise the absolute error by" in summary.highlights[1]
     assert summary.highlights[1].startswith("Of 2 features and 1 group of redundant features, 2 are important")
     assert not any("noise" in sentence for sentence in summary.highlights)
-    assert any("predictions rise with age" in sentence for sentence in summary.highlights)
+    assert any("rise with age" in sentence for sentence in summary.highlights)
 
 
 def test_joint_importance_is_that_of_the_verb() -> None:

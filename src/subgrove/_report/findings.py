@@ -41,7 +41,7 @@ def highlights(
     sentences[1 if model.leakage else 2 : 0] = _leakage(model, features)
     contrasts = [contrast(one.feature, one.subgroups, level) for one in reliable]
     where = next((sentence for sentence in contrasts if sentence), None)
-    others = (_redundant(important), _directions(important), where, _overlap(reliable, groups, limit, loss))
+    others = (_redundant(important), _directions(important, features), where, _overlap(reliable, groups, limit, loss))
     sentences += [one for one in others if one is not None]
     sentences = sentences[: _MOST - bool(failed)]
     if failed:
@@ -143,9 +143,13 @@ def _redundant(important: Sequence[FeatureSummary | GroupSummary]) -> str | None
     )
 
 
-def _directions(important: Sequence[FeatureSummary | GroupSummary]) -> str | None:
-    """Say what predictions do as the most important features increase."""
-    words = [one.direction for one in important if isinstance(one, FeatureSummary) and one.direction][:_NAMED]
+def _directions(important: Sequence[FeatureSummary | GroupSummary], features: Sequence[FeatureSummary]) -> str | None:
+    """Say what predictions do as the most important features increase; of a group, its strongest member."""
+    shown = []
+    for one in important[:_NAMED]:
+        members = [each for each in features if each.feature in getattr(one, "features", (_name(one),))]
+        shown.append(max(members, key=lambda each: each.marginal.estimate))
+    words = [one.direction for one in shown if one.direction]
     return f"Other things being equal, predictions {'; they '.join(words)}." if words else None
 
 
