@@ -207,7 +207,7 @@ def numeric_direction(name: str, one: CurveShape, *, dated: bool) -> str:
         "falls": f"fall with {name}",
         "rises, then falls": f"rise with {name}{turn}, then fall",
         "falls, then rises": f"fall with {name}{turn}, then rise",
-        "goes up and down": f"go up and down with {name}",
+        "goes up and down": "",
         "flat": "",
     }[one.shape]
 
