@@ -301,8 +301,9 @@ def _print_importance(summary: Any, output: Output) -> None:
 
 
 def _importance_row(name: str, one: Any) -> tuple[str, ...]:
-    note = "" if one.fidelity is None else FIDELITY_NOTES.get(one.fidelity.verdict, "")
-    return name, number(one.conditional.estimate), _interval(one.conditional), number(one.marginal.estimate), note
+    notes = ["" if one.fidelity is None else FIDELITY_NOTES.get(one.fidelity.verdict, ""), one.conditional.unreliable]
+    estimates = number(one.conditional.estimate), _interval(one.conditional), number(one.marginal.estimate)
+    return name, *estimates, "; ".join(filter(None, notes))
 
 
 def _interval(estimate: Any) -> str:

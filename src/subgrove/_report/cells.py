@@ -140,7 +140,7 @@ def estimate_cell(estimate: Estimate | None, most: int | None = None) -> tuple[s
     if _all_zero(texts):
         return ("0" if estimate.estimate == 0 and not noise else NEARLY_ZERO), ""
     value, *ends = map(svg.typeset, texts)
-    return value, " to ".join(ends) if len(ends) == 2 else f"at least {ends[0]}" if ends else ""
+    return value, " to ".join(ends) if len(ends) == 2 else f"at least {ends[0]}" if ends else estimate.unreliable
 
 
 def number_cell(value: float, noise: float | None, most: int | None) -> str:

@@ -165,11 +165,14 @@ def _estimates(result: ImportanceResult, share: float, *, checked: bool = True) 
 
 def estimate_of(line: Mapping[str, Any], finding: Finding) -> Estimate:
     """Return the estimate in a row of a table; None for unknown numbers and for intervals that do not hold."""
-    if line.get("reliable"):
+    reason = str(line.get("reliable") or "")
+    if reason:
         low = line["conf_low"] if has_lower_bound(line) and line["conf_low"] > 0 else np.nan
         line = {**line, "conf_low": low, "conf_high": np.nan, "p_value": np.nan}
     known = {name: _known(line[name]) for name in ("std_error", "conf_low", "conf_high", "p_value", "mc_error")}
-    return Estimate(estimate=float(line["estimate"]), **known, noise=str(line["noise"]), finding=finding)
+    return Estimate(
+        estimate=float(line["estimate"]), **known, noise=str(line["noise"]), finding=finding, unreliable=reason
+    )
 
 
 def fidelity_of(score: FeatureResult, how: str) -> FidelitySummary | None:

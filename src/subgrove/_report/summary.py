@@ -66,7 +66,8 @@ class Estimate(Part, frozen=True):
     """An estimate and its interval.
 
     `noise` names the sources of variance that the interval covers; `finding` is what may be concluded, such as
-    "important" or "uncertain" (`_importance/evidence.py` has the rule).
+    "important" or "uncertain" (`_importance/evidence.py` has the rule). `unreliable` is the reason why a bound is left
+    out.
     """
 
     estimate: Number
@@ -77,6 +78,7 @@ class Estimate(Part, frozen=True):
     mc_error: Number | None
     noise: str
     finding: Finding
+    unreliable: str = ""
 
     def __post_init__(self) -> None:
         if self.conf_low is not None and self.conf_high is not None and self.conf_low > self.conf_high:
