@@ -178,8 +178,9 @@ def _sentences(line: Any) -> str:
         f"error of the true sampler, {line.above_10} above ten times; the median is {line.median:.2f}, the largest "
         f"{line.largest:.1f}. Exact relations, whose importance is 0, are off by at most {line.exact_off:.1e}. The "
         f"95 % interval covers in {100 * line.covered_near:.0f} % of the runs of lines within twice the error, and in "
-        f"{100 * line.covered_far:.0f} % of the others; the fidelity check fails in {100 * line.failed_far:.0f} % of "
-        f"the runs of those, and in {100 * line.failed_true:.1f} % of the runs with the true sampler."
+        f"{100 * line.covered_far:.0f} % of the others; the fidelity check finds a difference in "
+        f"{100 * line.failed_far:.0f} % of the runs of those, and in {100 * line.failed_true:.1f} % of the runs with the "
+        "true sampler."
     )
 
 
