@@ -179,8 +179,8 @@ def _sentences(line: Any) -> str:
         f"{line.largest:.1f}. Exact relations, whose importance is 0, are off by at most {line.exact_off:.1e}. The "
         f"95 % interval covers in {100 * line.covered_near:.0f} % of the runs of lines within twice the error, and in "
         f"{100 * line.covered_far:.0f} % of the others; the fidelity check finds a difference in "
-        f"{100 * line.failed_far:.0f} % of the runs of those, and in {100 * line.failed_true:.1f} % of the runs with the "
-        "true sampler."
+        f"{100 * line.failed_far:.0f} % of the runs of those, and in {100 * line.failed_true:.1f} % of the runs with "
+        "the true sampler."
     )
 
 
