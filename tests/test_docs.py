@@ -93,7 +93,8 @@ def test_no_python_block_is_overlooked(page: Path) -> None:
 
 
 def test_the_pages_a_reader_needs_exist() -> None:
-    in_docs = {"index", "quickstart", "guide", "command", "report", "why", "how_it_works", "api", "gallery/index"}
+    in_docs = {"index", "installation", "quickstart", "guide", "command", "report", "faq", "glossary", "why", "api"}
+    in_docs |= {"how_it_works", "gallery/index"}
     needed = {"README.md", "CONTRIBUTING.md", *(f"docs/{name}.md" for name in in_docs)}
     assert needed <= {name_of(page) for page in PAGES}
 
