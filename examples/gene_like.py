@@ -69,7 +69,7 @@ print(table[["module", "estimate", "std_error", "p_holm"]].round(3).to_string(in
 alone = marginal.overall.set_index("feature")["estimate"][MODULES["a"][:5]].sum()
 given = conditional.overall.set_index("feature")["estimate"][MODULES["a"][:5]].sum()
 worth = pd.Series(
-    {"module a, redrawn together": table["estimate"][0], "five of its genes, shuffled one by one, sum": alone}
+    {"module a, resampled together": table["estimate"][0], "five of its genes, shuffled one by one, sum": alone}
 )
 worth["five of its genes, each given all others, sum"] = given
 print(worth.round(2).to_string())

@@ -93,7 +93,8 @@ def test_no_python_block_is_overlooked(page: Path) -> None:
 
 
 def test_the_pages_a_reader_needs_exist() -> None:
-    in_docs = {"index", "quickstart", "guide", "command", "report", "why", "how_it_works", "api", "gallery/index"}
+    in_docs = {"index", "installation", "quickstart", "guide", "command", "report", "faq", "glossary", "why", "api"}
+    in_docs |= {"how_it_works", "gallery/index"}
     needed = {"README.md", "CONTRIBUTING.md", *(f"docs/{name}.md" for name in in_docs)}
     assert needed <= {name_of(page) for page in PAGES}
 
@@ -171,3 +172,15 @@ def test_every_file_of_the_source_that_a_page_names_exists(name: str) -> None:
     assert places
     roots = (ROOT, ROOT / "src" / "subgrove", ROOT / "src", ROOT / "tests")
     assert [place for place in places if not any((root / place).exists() for root in roots)] == []
+
+
+SEARCHED = [
+    *["XGBoost", "CatBoost", "Keras", "statsmodels", "accuracy", "multiclass", "time series", "explain one prediction"],
+    *["save a figure", "export", "glossary", "cite", "SHAP", "Parquet", "Excel", "cluster", "GPU"],
+]
+
+
+@pytest.mark.parametrize("words", SEARCHED)
+def test_words_that_readers_search_for_are_on_a_page_for_users(words: str) -> None:
+    pages = [page for page in (ROOT / "docs").glob("*.md") if page.stem not in ("index", "benchmarks", "reproduction")]
+    assert any(words.lower() in page.read_text(encoding="utf-8").lower() for page in pages)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from tools.site.check import broken_links, fetched_from_elsewhere, main, problems, read
-from tools.site.pages import changes, moved_links
+from tools.site.pages import changes, moved_links, on_page_markdown
 
 
 def site_of(folder: Path, body: str) -> Path:
@@ -67,3 +69,13 @@ def test_links_of_a_forge_become_links_of_the_site() -> None:
 def test_every_fragment_is_among_the_changes() -> None:
     fragments = {path for path in Path(__file__).parents[2].glob("changelog.d/*.md") if path.name != "README.md"}
     assert changes().count("\n- ") == len(fragments)
+
+
+@pytest.mark.parametrize(
+    ("path", "searched"), [("decisions/0001-exact-optimum.md", False), ("changes.md", False), ("faq.md", True)]
+)
+def test_pages_about_the_project_are_left_out_of_the_search(path: str, searched: bool) -> None:
+    page: Any = SimpleNamespace(file=SimpleNamespace(src_uri=path), meta={})
+    nothing: Any = None
+    on_page_markdown("# Title", page, nothing, nothing)
+    assert page.meta.get("search", {}).get("exclude", False) is not searched

@@ -26,6 +26,7 @@ MOVED = {
     "experiments/README.md": "experiments.md",
 }
 FOLDERS = ("decisions", "gallery")  # whose pages come into the table of contents by themselves
+UNSEARCHED = ("decisions/", "changes.md")  # pages about the project would rank above the guides
 WIDE = "---\nhide:\n  - navigation\n---\n\n"  # a page that stands alone needs no list of its neighbours
 LINK = re.compile(r"(?P<before>\]\()(?P<target>[^)\s#]*)(?P<anchor>#[^)\s]*)?(?P<after>\))")
 FENCE = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
@@ -117,8 +118,10 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, config: MkDocsConfig, files: Files) -> str:
-    """Links of docs/*.md to pages of the site."""
+    """Links of docs/*.md to pages of the site; pages that are not for users stay out of the search."""
     path = page.file.src_uri
+    if path.startswith(UNSEARCHED):
+        page.meta["search"] = {"exclude": True}
     if path in MOVED.values() or path.startswith("reference/"):
         return markdown
     return moved_links(markdown, f"docs/{path}")
