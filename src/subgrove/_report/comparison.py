@@ -77,9 +77,9 @@ def compared(names: Sequence[str], summaries: Sequence[Summary], results: Sequen
 
 
 def _difference(line: Mapping[str, Any]) -> Estimate:
-    known: dict[str, Any] = {name: None if line[name] != line[name] else line[name] for name in ("std_error", "conf_low", "conf_high")}
-    p_value = None if line["p_value"] != line["p_value"] else line["p_value"]
-    return Estimate(line["estimate"], **known, p_value=p_value, mc_error=None, noise=line["noise"], finding="unknown")
+    names = ("std_error", "conf_low", "conf_high", "p_value")
+    known: dict[str, Any] = {name: None if line[name] != line[name] else line[name] for name in names}
+    return Estimate(line["estimate"], **known, mc_error=None, noise=line["noise"], finding="unknown")
 
 
 def _sentence(name: str, first: str, own: Mapping[str, Estimate], level: float) -> str:
