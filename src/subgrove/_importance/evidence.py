@@ -10,6 +10,8 @@
 - "uncertain": the interval includes 0 and is wider than that;
 - "unreliable": resampled rows failed the fidelity check, so the estimate is that of rows that need not exist;
 - "none": no loss changed at all;
+- "without gain": the interval lies above 0, but the model is not better than a constant prediction (in reports, which
+  judge the model);
 - "unknown": there is no interval, or it does not hold (`reliable`).
 
 Where the gain is unknown, or there is none, sizes are compared with the baseline loss.
@@ -31,7 +33,16 @@ from subgrove._scoring.estimate_variance import ONE_SIDED
 from subgrove._scoring.feature_result import FeatureResult
 
 Finding = Literal[
-    "important", "small", "suggestive", "negative", "negligible", "uncertain", "unreliable", "none", "unknown"
+    "important",
+    "small",
+    "suggestive",
+    "negative",
+    "negligible",
+    "uncertain",
+    "unreliable",
+    "none",
+    "without gain",
+    "unknown",
 ]
 IMPORTANT = 0.01
 """Share of the gain from which on an importance counts as important."""
@@ -48,7 +59,7 @@ def reference_of(result: ImportanceData, at: int) -> tuple[float, str]:
 
 
 def finding_of(
-    line: Mapping[str, Any], gain: float, level: float, *, unrealistic: bool = False, share: float = IMPORTANT
+    line: Mapping[str, Any], gain: float, level: float, *, unrealistic: bool = False, share: float | None = IMPORTANT
 ) -> Finding:
     """Return what may be concluded from a line of a table that has adjusted p-values.
 
@@ -62,8 +73,8 @@ def finding_of(
         Level of the interval; an adjusted p-value is significant if it is at most 1 - level.
     unrealistic : bool, default False
         Whether the resampled rows failed the fidelity check.
-    share : float, default 0.01
-        Share of the gain from which on an importance counts as important.
+    share : float or None, default 0.01
+        Share of the gain from which on an importance counts as important; None if the model has no gain.
     """
     estimate, low, high = (float(line[name]) for name in ("estimate", "conf_low", "conf_high"))
     if estimate == 0 == low == high:
@@ -78,6 +89,8 @@ def finding_of(
         return "negligible" if high < NEGLIGIBLE * gain else "uncertain"
     if not line["p_holm"] <= 1 - level + 1e-12:  # also if it is not known; 1 - 0.95 is slightly above 0.05
         return "suggestive"
+    if share is None:
+        return "without gain"
     return "important" if estimate >= share * gain else "small"
 
 
@@ -87,7 +100,7 @@ def has_lower_bound(line: Mapping[str, Any]) -> bool:
 
 
 def overall_findings(
-    result: ImportanceData, at: int, share: float = IMPORTANT, *, checked: bool = True
+    result: ImportanceData, at: int, share: float | None = IMPORTANT, *, checked: bool = True
 ) -> dict[str, tuple[dict[str, Any], Finding]]:
     """Return the line of each feature in `overall`, with adjusted p-values, and what may be concluded from it.
 
@@ -101,7 +114,7 @@ def overall_findings(
 
 
 def subgroup_findings(
-    result: ImportanceData, score: FeatureResult, at: int, share: float = IMPORTANT
+    result: ImportanceData, score: FeatureResult, at: int, share: float | None = IMPORTANT
 ) -> list[tuple[dict[str, Any], Finding]]:
     """Return the same for the subgroups of a feature; p-values are adjusted for their number."""
     lines = adjusted_p_values(subgroup_lines(result, score, at))
@@ -134,7 +147,7 @@ def _finding(
     score: FeatureResult,
     at: int,
     line: Mapping[str, Any],
-    share: float,
+    share: float | None,
     *,
     checked: bool = True,
 ) -> Finding:

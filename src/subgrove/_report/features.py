@@ -124,7 +124,8 @@ _DAYS = 10 * 86_400e6  # microseconds; dates further apart are written without t
 class ReportResults:
     """Results for all features: importance of both kinds, gaps, and the standard deviation of predictions.
 
-    `min_share` is the share of the model's gain from which on an importance counts as important.
+    `min_share` is the share of the model's gain from which on an importance counts as important; nothing does if the
+    model is not better than a constant prediction (`has_gain`).
     """
 
     conditional: ImportanceResult
@@ -132,6 +133,7 @@ class ReportResults:
     gaps: FeatureGaps
     spread: float
     min_share: float
+    has_gain: bool = True
 
     @property
     def baseline(self) -> float:
@@ -151,11 +153,16 @@ class ReportResults:
         P-values are adjusted for the groups and the features that belong to none; those of members of groups for all
         features.
         """
-        conditional = _estimates(self.conditional, self.min_share)
-        return conditional, _estimates(self.marginal, self.min_share, checked=False)
+        conditional = _estimates(self.conditional, self.share)
+        return conditional, _estimates(self.marginal, self.share, checked=False)
+
+    @property
+    def share(self) -> float | None:
+        """Share of the gain that counts as important; None if there is no gain."""
+        return self.min_share if self.has_gain else None
 
 
-def _estimates(result: ImportanceResult, share: float, *, checked: bool = True) -> dict[str, Estimate]:
+def _estimates(result: ImportanceResult, share: float | None, *, checked: bool = True) -> dict[str, Estimate]:
     grouped = {name for score in result.scores if len(score.feature) > 1 for name in score.feature}
     features = tuple(score for score in result.scores if len(score.feature) == 1)
     others = tuple(score for score in result.scores if score.title not in grouped)
@@ -263,7 +270,7 @@ def _subgroups(
 ) -> tuple[SubgroupSummary, ...]:
     sizes = (inputs.train.n,) if partition is None else partition.sizes
     summaries = []
-    for line, finding in subgroup_findings(results.conditional, score, 0, results.min_share):
+    for line, finding in subgroup_findings(results.conditional, score, 0, results.share):
         n, at = int(line["n"]), int(line["subgroup"])
         estimate = estimate_of(line, finding) if n else None
         sentence = wording.subgroup_sentence(score.title, line["rule"], n, estimate, results.conditional.level)

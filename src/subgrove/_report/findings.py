@@ -98,6 +98,8 @@ def _important(
 ) -> str:
     """Name the important features and groups, or say that none is shown to be."""
     rule = f"at least {limit.words}, significant after Holm's adjustment"
+    if any(one.conditional.finding == "without gain" for one in drivers):
+        return "No feature is called important, because the model is not better than a constant prediction."
     if not important:
         return f"No feature is shown to be important given the others ({rule}). {_by_marginal(drivers, loss)}"
     first, *others = important[:_NAMED]

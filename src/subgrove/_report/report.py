@@ -77,7 +77,14 @@ def summarize(inputs: ReportInputs, labels: ReportLabels, messages: list[str]) -
         advance(n)
         gaps = feature_gaps(conditional, marginal, len(inputs.test.table.names) - 1)
         advance(2 * n)
-        results = ReportResults(conditional, marginal, gaps, quality.spread, inputs.min_share)
+        results = ReportResults(
+            conditional,
+            marginal,
+            gaps,
+            quality.spread,
+            inputs.min_share,
+            quality.judgement.verdict != "useless",
+        )
         groups = group_summaries(inputs, results)
         features, n_curve_rows = feature_summaries(inputs, results, advance)
     rows = {

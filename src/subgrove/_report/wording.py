@@ -80,6 +80,7 @@ def headline(name: str, one: Estimate, marginal: Estimate, level: float, indepen
         "uncertain": f"The importance of {name}{given} is uncertain: {interval}",
         "none": f"{name} is not used: no loss changes when it is resampled",
         "unreliable": f"No conclusion on {name}{given}: resampled rows are not realistic. The estimate is {interval}",
+        "without gain": f"Resampling {name}{given} raises the loss, {interval}, of a model without gain",
         "unknown": f"{name} has an importance of {interval}{given}; its uncertainty is unknown",
     }[one.finding]
     if independent or marginal.conf_low is None:
@@ -102,6 +103,7 @@ def subgroup_sentence(name: str, rule: str, n: int, one: Estimate | None, level:
         "uncertain": f"the importance of {name} is uncertain: {interval}, {rows}",
         "none": f"{name} is not used: no loss changes in {rows}",
         "unreliable": f"the estimate is {interval}, {rows}, but resampled rows fail the fidelity check",
+        "without gain": f"resampling {name} raises the loss, {interval}, {rows}, of a model without gain",
         "unknown": f"the importance of {name} is {interval} in {rows}, without a reliable interval",
     }[one.finding]
     return tidy(f"{where}, {finding}.")
