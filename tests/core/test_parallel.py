@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -88,3 +89,21 @@ def test_model_that_cannot_be_sent_to_other_processes_is_named_with_a_remedy() -
     X = np.random.default_rng(0).normal(size=(50, 2))
     with pytest.raises(ParameterError, match=r"n_jobs=2 sends the model to other processes.*Use n_jobs=1"):
         sg.importance(Unpicklable(), X, X[:, 0], sampler="marginal", n_repeats=2, random_state=1, n_jobs=2)
+
+
+def test_an_abandoned_run_over_chunks_hides_no_later_bars(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SUBGROVE_PROGRESS", "1")
+
+    def chunks() -> Iterator[int]:
+        with progress_bar(2, "Chunks", hides_inner=False):
+            yield 1
+            yield 2
+
+    abandoned = chunks()
+    assert next(abandoned) == 1
+    with progress_bar(1, "Later"):
+        pass
+    assert "Later: done" in capsys.readouterr().err
+    abandoned.close()

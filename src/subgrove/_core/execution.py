@@ -17,7 +17,7 @@ import secrets
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -290,16 +290,17 @@ def hidden_progress(hidden: bool = True) -> Iterator[None]:
 
 
 @contextmanager
-def progress_bar(total: int, what: str, unit: str = "") -> Iterator[Callable[[int], None]]:
+def progress_bar(total: int, what: str, unit: str = "", *, hides_inner: bool = True) -> Iterator[Callable[[int], None]]:
     """Show a bar with the remaining time; yields a function that advances it. Bars within another one are not shown.
 
-    With a `unit`, such as "rows", the bar shows how many of them are done.
+    With a `unit`, such as "rows", the bar shows how many of them are done. A generator that yields within a bar must not
+    hide inner ones (`hides_inner`): if it is abandoned, they would remain hidden.
 
     The environment variable SUBGROVE_PROGRESS is 0 for no bars and 1 for bars; without it bars are shown if standard
     error is a terminal. If it is not, 1 prints one line at the end.
     """
     shows = _progress_setting() and not _hides_progress.get()
-    with hidden_progress(_hides_progress.get() or total > 0):
+    with hidden_progress() if hides_inner and total > 0 else nullcontext():
         yield from _bar(total if shows else 0, what, unit)
 
 

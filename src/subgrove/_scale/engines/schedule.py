@@ -105,7 +105,7 @@ class _Run:
         """Sums in the order of chunks."""
         total = sum(chunk.n_rows for chunk in self.chunks)
         try:
-            with progress_bar(total, what, unit="rows") as advance:
+            with progress_bar(total, what, unit="rows", hides_inner=False) as advance:
                 for number, chunk in enumerate(self.chunks):
                     sums = self._sums_of(number)
                     advance(chunk.n_rows)
