@@ -293,8 +293,8 @@ def hidden_progress(hidden: bool = True) -> Iterator[None]:
 def progress_bar(total: int, what: str, unit: str = "", *, hides_inner: bool = True) -> Iterator[Callable[[int], None]]:
     """Show a bar with the remaining time; yields a function that advances it. Bars within another one are not shown.
 
-    With a `unit`, such as "rows", the bar shows how many of them are done. A generator that yields within a bar must not
-    hide inner ones (`hides_inner`): if it is abandoned, they would remain hidden.
+    With a `unit`, such as "rows", the bar shows how many of them are done. A generator that yields within a bar must
+    not hide inner ones (`hides_inner`): if it is abandoned, they would remain hidden.
 
     The environment variable SUBGROVE_PROGRESS is 0 for no bars and 1 for bars; without it bars are shown if standard
     error is a terminal. If it is not, 1 prints one line at the end.
