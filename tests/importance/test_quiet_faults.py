@@ -161,3 +161,16 @@ def test_masked_values_reach_the_model_as_missing() -> None:
 
     sg.importance(model, masked, np.zeros(40), sampler="marginal", features=["x0"], n_repeats=2, random_state=1)
     assert max(seen) == 1
+
+
+@pytest.mark.parametrize("loss", ["log_loss", "brier"])
+def test_probabilities_that_do_not_sum_to_one_are_rejected(loss: str) -> None:
+    with pytest.raises(ModelError, match=r"probabilities that sum to 1.8 in a row .*must sum to 1"):
+        run(lambda Z: np.full((len(Z), 2), 0.9), loss=loss)
+    assert run(lambda Z: np.full((len(Z), 2), 0.51), loss=loss).baseline[0] > 0  # rounded ones are accepted
+    assert run(lambda Z: np.full((len(Z), 2), 0.9), loss="zero_one").baseline[0] > 0
+
+
+def test_masked_predictions_are_rejected() -> None:
+    with pytest.raises(ModelError, match="masked predictions"):
+        run(lambda Z: np.ma.masked_greater(Z["a"].to_numpy(), 1), loss="squared_error")

@@ -232,6 +232,8 @@ def _classes(model: Any) -> tuple[Any, ...]:
 def _checked(predictions: Any, n_rows: int, about: About, method: str) -> Predictions:
     if isinstance(predictions, list) and predictions and all(np.ndim(one) == 2 for one in predictions):
         predictions = np.hstack([np.asarray(one) for one in predictions])  # probabilities of several outputs
+    if np.ma.is_masked(predictions):
+        raise ModelError(f"{method} returned masked predictions ({about(None)}). It must predict each row.")
     values = np.asarray(predictions)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
