@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 import subgrove as sg
 from subgrove._core.execution import effective_jobs, parallel_map, progress_bar
-from subgrove.exceptions import ParameterError
+from subgrove.exceptions import ClusterError, ParameterError
 
 
 @pytest.fixture(autouse=True)
@@ -88,3 +89,16 @@ def test_model_that_cannot_be_sent_to_other_processes_is_named_with_a_remedy() -
     X = np.random.default_rng(0).normal(size=(50, 2))
     with pytest.raises(ParameterError, match=r"n_jobs=2 sends the model to other processes.*Use n_jobs=1"):
         sg.importance(Unpicklable(), X, X[:, 0], sampler="marginal", n_repeats=2, random_state=1, n_jobs=2)
+
+
+def end_process(_: int) -> None:
+    os._exit(1)
+
+
+def test_process_that_dies_is_an_error_with_advice() -> None:
+    with pytest.raises(ClusterError, match=r"One of the n_jobs=2 processes ended .*Use fewer processes or rows, or"):
+        list(parallel_map(end_process, [1, 2, 3], 2))
+
+
+def test_more_processes_than_tasks_are_not_started() -> None:
+    assert list(parallel_map(abs, [-1, 2], 1_000_000)) == [1, 2]
