@@ -228,6 +228,31 @@ def test_page_with_wrong_suffix(make: Make) -> None:
     error_message(explain(make("a,b,y\n" + ROWS), "--out", "page.txt"), ".html")
 
 
+@pytest.mark.parametrize("link", [False, True])
+def test_the_file_that_is_read_is_not_overwritten(make: Make, link: bool) -> None:
+    path = make("a,b,y\n" + ROWS, "data.html")
+    page = path.with_name("link.html") if link else path
+    if link:
+        page.symlink_to(path)
+    error_message(explain(path, "--out", page), "--out", "is a file to read, and would be overwritten")
+    table = make("a,b,y\n" + ROWS, "data.json")
+    error_message(invoke("dependence", table, "--json", table), "--json", "would be overwritten")
+    error_message(invoke("report", path), "--out", "would be overwritten")
+    assert path.read_text() == table.read_text() == "a,b,y\n" + ROWS
+
+
+def test_page_with_a_name_that_is_too_long(make: Make) -> None:
+    error_message(explain(make("a,b,y\n" + ROWS), "--out", f"{'n' * 300}.html"), "--out", "File name too long")
+
+
+@pytest.mark.parametrize("name", ["a\x1b[2Jb", "a\x07"])
+def test_control_characters_in_titles_of_tables_are_escaped(make: Make, name: str) -> None:
+    result = invoke("subgroups", make(f"{name},b,y\n" + ROWS, f"{name}.csv"), "-t", "y")
+    assert result.exit_code == 0, result.output
+    assert name not in result.output
+    assert name[1] not in result.output
+
+
 def test_control_characters_are_escaped(make: Make) -> None:
     message = error_message(explain(make("a\x1b[2J,b,c\n" + ROWS)), "no column 'y'")
     assert "\x1b" not in message

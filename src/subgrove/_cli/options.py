@@ -49,7 +49,7 @@ class TerminalOptions:
 class RunOptions(TerminalOptions):
     """How results are computed."""
 
-    random_state: Annotated[int, _option("Seed of all random numbers.", min=0, show_default=True)] = 1
+    random_state: Annotated[int, _option("Seed of all random numbers.", min=0, max=2**32 - 1, show_default=True)] = 1
     n_jobs: Annotated[
         int | None,
         _option("Number of processes; -1 for all cores.", "--n-jobs", "-j", callback=_check_jobs, show_default="1"),
