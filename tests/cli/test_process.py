@@ -218,3 +218,9 @@ def test_ascii_terminal_gets_escapes_and_json_stays_utf_8(tmp_path: Path, monkey
     assert "\\u65e5\\u672c" in done.stdout
     piped = subprocess.run([*COMMAND, *words, "--json", "-"], capture_output=True, cwd=tmp_path, env=environment())
     assert "\u65e5\u672c" in piped.stdout.decode("utf-8")
+
+
+def test_title_that_is_not_valid_unicode_is_escaped(houses: Path) -> None:
+    result = invoke("explain", houses, "-t", "price", "-f", "a", "--n-repeats", 2, "--title", "caf\udce9")
+    assert result.exit_code == 0, result.output
+    assert "caf\\udce9" in Path("report.html").read_text(encoding="utf-8")

@@ -26,7 +26,7 @@ from typing import Any
 
 import typer
 
-from subgrove._core.files import write_files
+from subgrove._core.files import utf8, write_files
 from subgrove._core.text import first_of
 from subgrove._core.text import number as number_text
 from subgrove.exceptions import (
@@ -140,7 +140,7 @@ def check_output(path: Path | None, option: str, suffixes: tuple[str, ...], opti
 
 def write_results(texts: Mapping[Path | None, str]) -> None:
     """Write texts to files, all completely or none at all, or to standard output; as UTF-8 in both cases."""
-    contents = {path: text.encode() for path, text in texts.items() if path is not None}
+    contents = {path: utf8(text) for path, text in texts.items() if path is not None}
     write_files({path: content for path, content in contents.items() if str(path) != STDOUT})
     if Path(STDOUT) in contents:
         sys.stdout.flush()

@@ -17,9 +17,14 @@ def check_file_path(path: Path) -> None:
         raise ParameterError(f"path={str(path)!r} is in a folder that does not exist. Create the folder first.")
 
 
+def utf8(text: str) -> bytes:
+    """Return text as UTF-8; halves of surrogate pairs, which it does not have, are escaped."""
+    return text.encode(errors="backslashreplace")
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a file completely or not at all, as UTF-8."""
-    write_files({path: text.encode()})
+    write_files({path: utf8(text)})
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -45,6 +50,6 @@ def write_files(contents: Mapping[Path, bytes]) -> None:
     except BaseException as error:
         for written in unfinished.values():
             written.unlink(missing_ok=True)
-        if isinstance(error, OSError):
+        if isinstance(error, OSError) and error.errno is not None:
             error.filename = str(path)  # that of the temporary file, or none if the disk is full
         raise

@@ -303,6 +303,8 @@ def read_target(
         raise InputError(
             f"y has {int(missing.sum())} missing values, the first in row {row}. Drop these rows from X and y."
         )
+    if raw.dtype == object and any(isinstance(value, list | dict | set | np.ndarray) for value in raw.ravel()):
+        raise InputError("y has lists or other collections as values. Pass one number or label for each row.")
     needs = {loss.response_method for loss in losses}
     numbers = _numbers(raw, losses) if "value" in needs else None
     codes = None

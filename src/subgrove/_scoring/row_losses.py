@@ -175,7 +175,12 @@ class RowLosses:
 
     @staticmethod
     def _finite(loss: Loss, values: Any, n_rows: int, about: About) -> Floats:
-        given = np.asarray(values, dtype=np.float64)
+        try:
+            given = np.asarray(values, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise ParameterError(
+                f"loss {loss.name!r} gave values that are not numbers: {error}. It must give one number for each row."
+            ) from error
         if given.base is not None or not given.flags.owndata:
             given = given.copy()  # it is written to below, and may be a part of y
         if given.shape != (n_rows,):
