@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import gzip
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,6 +10,8 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from subgrove._cli import csv_records, parquet, reading
@@ -251,6 +254,34 @@ def test_control_characters_in_titles_of_tables_are_escaped(make: Make, name: st
     assert result.exit_code == 0, result.output
     assert name not in result.output
     assert name[1] not in result.output
+
+
+def test_target_that_is_dropped(make: Make) -> None:
+    error_message(explain(make("a,b,y\n" + ROWS), "--drop", "y"), "--drop: 'y' cannot be left out (--target)")
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"), [(pl.Binary, "columns of type bytes are not supported"), (pl.Time, "columns of type time")]
+)
+def test_target_of_a_type_that_is_not_supported(make: Make, kind: Any, words: str) -> None:
+    values = [b"u", b"v"] * 40 if kind == pl.Binary else [datetime.time(i % 24) for i in range(80)]
+    path = make(b"", "data.parquet")
+    pl.DataFrame({"a": range(80), "b": np.arange(80) % 7, "y": values}).write_parquet(path)
+    error_message(explain(path), "The target 'y'", words)
+
+
+def test_folder_with_a_time_zone_that_is_unknown(make: Make) -> None:
+    path = make(b"", "data.parquet")
+    times = pa.array(np.arange(80), pa.timestamp("us", "Mars/Base"))
+    pq.write_table(pa.table({"a": np.arange(80), "z": times, "y": np.arange(80) % 7}), path)
+    error_message(explain(path.parent), "that can be read")
+
+
+@pytest.mark.parametrize("option", ["--random-state", "--sample-size"])
+def test_number_beyond_what_libraries_accept(make: Make, option: str) -> None:
+    result = explain(make("a,b,y\n" + ROWS), option, 2**64)
+    assert result.exit_code == 2
+    assert option in result.stderr
 
 
 def test_control_characters_are_escaped(make: Make) -> None:

@@ -70,7 +70,7 @@ class DataOptions(RunOptions):
         ),
     ]
     sample_size: Annotated[
-        int, _option("Number of rows drawn at random from larger data.", min=1, show_default=True)
+        int, _option("Number of rows drawn at random from larger data.", min=1, max=10**9, show_default=True)
     ] = 10_000
     columns: Annotated[list[str], _columns("Columns to use, repeated or comma-separated; all by default.")] = field(
         default_factory=list
