@@ -277,7 +277,7 @@ def test_folder_with_a_time_zone_that_is_unknown(make: Make) -> None:
     error_message(explain(path.parent), "that can be read")
 
 
-@pytest.mark.parametrize("option", ["--random-state", "--sample-size"])
+@pytest.mark.parametrize("option", ["--random-state", "--sample-size", "--n-jobs"])
 def test_number_beyond_what_libraries_accept(make: Make, option: str) -> None:
     result = explain(make("a,b,y\n" + ROWS), option, 2**64)
     assert result.exit_code == 2

@@ -98,7 +98,3 @@ def end_process(_: int) -> None:
 def test_process_that_dies_is_an_error_with_advice() -> None:
     with pytest.raises(ClusterError, match=r"One of the n_jobs=2 processes ended .*Use fewer processes or rows, or"):
         list(parallel_map(end_process, [1, 2, 3], 2))
-
-
-def test_more_processes_than_tasks_are_not_started() -> None:
-    assert list(parallel_map(abs, [-1, 2], 1_000_000)) == [1, 2]

@@ -24,9 +24,12 @@ def _file(text: str, *names: str, show_default: bool | str = False) -> Any:
     return _option(text, *names, metavar="FILE", readable=False, show_default=show_default)
 
 
+_MOST_JOBS = 1024  # each is a process of a hundred megabytes
+
+
 def _check_jobs(n_jobs: int | None) -> int | None:
-    if n_jobs == 0:
-        raise typer.BadParameter("n_jobs must not be 0; use 1 or more, or -1 for all cores.")
+    if n_jobs is not None and not (n_jobs < 0 or 0 < n_jobs <= _MOST_JOBS):
+        raise typer.BadParameter(f"n_jobs must be 1 to {_MOST_JOBS:,}, or -1 for all cores; got {n_jobs:,}.")
     return n_jobs
 
 

@@ -266,7 +266,6 @@ def parallel_map(function: Callable[[T], R], tasks: Sequence[T], n_jobs: int | N
     from joblib import Parallel, delayed
     from joblib.externals.loky import BrokenProcessPool
 
-    n_jobs = n_jobs if n_jobs is None else min(n_jobs, len(tasks))
     try:
         yield from Parallel(n_jobs=n_jobs, return_as="generator")(delayed(function)(task) for task in tasks)
     except (PicklingError, AttributeError, TypeError) as error:
