@@ -329,8 +329,9 @@ def read_target(
 
 
 def _raw(y: Any) -> npt.NDArray[Any]:
-    if isinstance(y, str) or not hasattr(y, "__len__"):
-        raise InputError(f"y must be a column with one value for each row; got {type(y).__name__}.")
+    if isinstance(y, str) or not hasattr(y, "__len__") or np.ma.is_masked(y):
+        given = "masked values" if np.ma.is_masked(y) else type(y).__name__
+        raise InputError(f"y must be a column with one value for each row; got {given}.")
     if type(y).__module__.startswith("pyarrow") and hasattr(y, "to_numpy"):
         y = y.to_numpy(zero_copy_only=False)
     raw = np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else y)

@@ -176,7 +176,7 @@ class RowLosses:
     @staticmethod
     def _finite(loss: Loss, values: Any, n_rows: int, about: About) -> Floats:
         try:
-            given = np.asarray(values, dtype=np.float64)
+            given = np.asarray(np.ma.filled(values, np.nan) if np.ma.is_masked(values) else values, dtype=np.float64)
         except (TypeError, ValueError) as error:
             raise ParameterError(
                 f"loss {loss.name!r} gave values that are not numbers: {error}. It must give one number for each row."
