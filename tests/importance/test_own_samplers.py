@@ -387,5 +387,5 @@ def test_sampler_that_yields_one_array_again_and_again_gives_different_draws() -
     table = read_table(FRAME)
     sampler = SameArray(lambda X, feature, rng: rng.permutation(X[feature]))
     fitted = UserSampler(table.columns, sampler=sampler, X=FRAME)
-    first, second = fitted.resample(table, ("x",), Streams(1, "x", 2)).draws()
+    first, second = (dict[str, Any](draw) for draw in fitted.resample(table, ("x",), Streams(1, "x", 2)).draws())
     assert not np.array_equal(first["x"], second["x"])
