@@ -12,7 +12,7 @@
     ├── ModelError (also RuntimeError)      the model raised an error, or returned an invalid prediction
     ├── SamplerError (also RuntimeError)    a sampler raised an error, or returned invalid values
     ├── ChunkError (also RuntimeError)      a chunk of large data could not be read or processed
-    └── ClusterError (also RuntimeError)    a cluster cannot be reached, or the connection was lost
+    └── ClusterError (also RuntimeError)    a cluster cannot be reached, or a process was lost
 
     SubgroveWarning (UserWarning)           a result that is easily misread
     ├── UnseenValueWarning                  new rows have a level, or missing values, that training did not
@@ -89,7 +89,7 @@ class ChunkError(SubgroveError, RuntimeError):
 
 
 class ClusterError(SubgroveError, RuntimeError):
-    """A cluster cannot be reached, or the connection was lost; the message states which chunks are finished."""
+    """A cluster cannot be reached, or a process was lost; the message states which chunks are finished."""
 
 
 class SubgroveWarning(UserWarning):

@@ -174,7 +174,7 @@ def test_text_in_a_numeric_column_of_test_rows_names_both_files(houses: Path) ->
 
 def test_zero_jobs_are_rejected(houses: Path) -> None:
     error_message(
-        invoke("explain", houses, "-t", "price", "--n-jobs", "0"), "--n-jobs", "n_jobs must not be 0", "-1 for all"
+        invoke("explain", houses, "-t", "price", "--n-jobs", "0"), "--n-jobs", "n_jobs must be 1 to 1,024", "-1 for all"
     )
 
 

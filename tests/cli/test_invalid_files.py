@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import gzip
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,6 +10,8 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from subgrove._cli import csv_records, parquet, reading
@@ -226,6 +229,59 @@ def test_page_in_a_missing_folder(make: Make) -> None:
 
 def test_page_with_wrong_suffix(make: Make) -> None:
     error_message(explain(make("a,b,y\n" + ROWS), "--out", "page.txt"), ".html")
+
+
+@pytest.mark.parametrize("link", [False, True])
+def test_the_file_that_is_read_is_not_overwritten(make: Make, link: bool) -> None:
+    path = make("a,b,y\n" + ROWS, "data.html")
+    page = path.with_name("link.html") if link else path
+    if link:
+        page.symlink_to(path)
+    error_message(explain(path, "--out", page), "--out", "is a file to read, and would be overwritten")
+    table = make("a,b,y\n" + ROWS, "data.json")
+    error_message(invoke("dependence", table, "--json", table), "--json", "would be overwritten")
+    error_message(invoke("report", path), "--out", "would be overwritten")
+    assert path.read_text() == table.read_text() == "a,b,y\n" + ROWS
+
+
+def test_page_with_a_name_that_is_too_long(make: Make) -> None:
+    error_message(explain(make("a,b,y\n" + ROWS), "--out", f"{'n' * 300}.html"), "--out", "File name too long")
+
+
+@pytest.mark.parametrize("name", ["a\x1b[2Jb", "a\x07"])
+def test_control_characters_in_titles_of_tables_are_escaped(make: Make, name: str) -> None:
+    result = invoke("subgroups", make(f"{name},b,y\n" + ROWS, f"{name}.csv"), "-t", "y")
+    assert result.exit_code == 0, result.output
+    assert name not in result.output
+    assert name[1] not in result.output
+
+
+def test_target_that_is_dropped(make: Make) -> None:
+    error_message(explain(make("a,b,y\n" + ROWS), "--drop", "y"), "--drop: 'y' cannot be left out (--target)")
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"), [(pl.Binary, "columns of type bytes are not supported"), (pl.Time, "columns of type time")]
+)
+def test_target_of_a_type_that_is_not_supported(make: Make, kind: Any, words: str) -> None:
+    values = [b"u", b"v"] * 40 if kind == pl.Binary else [datetime.time(i % 24) for i in range(80)]
+    path = make(b"", "data.parquet")
+    pl.DataFrame({"a": range(80), "b": np.arange(80) % 7, "y": values}).write_parquet(path)
+    error_message(explain(path), "The target 'y'", words)
+
+
+def test_folder_with_a_time_zone_that_is_unknown(make: Make) -> None:
+    path = make(b"", "data.parquet")
+    times = pa.array(np.arange(80), pa.timestamp("us", "Mars/Base"))
+    pq.write_table(pa.table({"a": np.arange(80), "z": times, "y": np.arange(80) % 7}), path)
+    error_message(explain(path.parent), "that can be read")
+
+
+@pytest.mark.parametrize("option", ["--random-state", "--sample-size", "--n-jobs"])
+def test_number_beyond_what_libraries_accept(make: Make, option: str) -> None:
+    result = explain(make("a,b,y\n" + ROWS), option, 2**64)
+    assert result.exit_code == 2
+    assert option in result.stderr
 
 
 def test_control_characters_are_escaped(make: Make) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import joblib
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator
 from sklearn.compose import make_column_transformer
@@ -253,3 +254,20 @@ def test_model_of_another_scikit_learn_version_gives_a_note(houses: Path, monkey
     result = invoke("explain", houses, "-t", "price", *options)
     assert result.exit_code == 0, result.output
     assert "version 0.24.0" in result.stderr
+
+
+def test_onnx_with_weights_in_a_file_beside_it_does_not_read_the_working_folder(folder: Path) -> None:
+    onnx = pytest.importorskip("onnx")
+    make, weights = onnx.helper, np.array([[2.0], [1.0]], np.float32)
+    sizes = (("X", [None, 2]), ("Y", [None, 1]))
+    inputs, outputs = ([make.make_tensor_value_info(name, onnx.TensorProto.FLOAT, size)] for name, size in sizes)
+    node = make.make_node("MatMul", ["X", "W"], ["Y"])
+    graph = make.make_graph([node], "linear", inputs, outputs, [onnx.numpy_helper.from_array(weights, "W")])
+    model = make.make_model(graph, opset_imports=[make.make_opsetid("", 17)], ir_version=8)
+    Path("models").mkdir()
+    apart = {"save_as_external_data": True, "location": "weights.bin", "size_threshold": 0}
+    onnx.save_model(model, "models/model.onnx", **apart)
+    Path("weights.bin").write_bytes((9 * weights).tobytes())
+    loaded = load_model(Path("models/model.onnx"))
+    table = pd.DataFrame({"a": [1.0, 2.0], "b": [1.0, 1.0]})
+    assert pickle.loads(pickle.dumps(loaded.model)).predict(table).tolist() == [3.0, 5.0]

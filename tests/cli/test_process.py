@@ -81,17 +81,55 @@ def test_closed_pipe_is_not_an_error(houses: Path) -> None:
     assert errors == b""
 
 
-def interrupted(words: list[Any], folder: Path, when: str) -> subprocess.Popen[str]:
-    """Start a command and send it Ctrl-C's signal once it has printed a line."""
+def interrupted(
+    words: list[Any], folder: Path, when: str, number: signal.Signals = signal.SIGINT
+) -> subprocess.Popen[str]:
+    """Start a command in a session of its own and send it a signal once it has printed a line."""
     options: dict[str, Any] = {"text": True, "cwd": folder, "env": {**environment(), "PYTHONUNBUFFERED": "1"}}
+    options["start_new_session"] = True
     process = subprocess.Popen([*COMMAND, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
     assert process.stdout is not None
     for line in process.stdout:
         if when in line:
             break
     time.sleep(0.3)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     return process
+
+
+def still_running(session: int) -> list[str]:
+    """Return the command lines of the processes of a session that have not ended."""
+    running = []
+    for place in Path("/proc").glob("[0-9]*"):
+        try:
+            state, _, _, own = (place / "stat").read_text().rpartition(")")[2].split()[:4]
+            words = (place / "cmdline").read_text().replace("\0", " ")
+        except OSError:  # it has ended meanwhile
+            continue
+        if int(own) == session and state != "Z":
+            running.append(words)
+    return running
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads the list of processes from /proc")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_request_to_end_leaves_no_process_and_no_file(folder: Path, number: signal.Signals) -> None:
+    rows(800).to_csv("houses.csv", index=False)
+    words = ["explain", "houses.csv", "-t", "price", "--n-jobs", "2"]
+    process = interrupted(words, folder, "Held-out", number)
+    _, errors = process.communicate(timeout=60)  # which ends when no process holds the pipe any more
+    assert process.returncode == 128 + number
+    assert errors.strip().endswith("Interrupted. No file is left half-written.")
+    assert still_running(process.pid) == []
+    assert [path.name for path in folder.iterdir()] == ["houses.csv"]
+
+
+def test_closed_standard_output_is_not_an_error(houses: Path) -> None:
+    words = [sys.executable, "-c", "import os, sys; os.close(1); os.execv(sys.argv[1], sys.argv[1:])", *COMMAND]
+    more = ["subgroups", str(houses), "-f", "a", "--json", "out.json"]
+    done = subprocess.run([*words, *more], stderr=subprocess.PIPE, text=True, env=environment(), check=False)
+    assert done.returncode == 0, done.stderr
+    assert Path("out.json").exists()
 
 
 def test_ctrl_c_leaves_no_files(folder: Path) -> None:
@@ -180,3 +218,9 @@ def test_ascii_terminal_gets_escapes_and_json_stays_utf_8(tmp_path: Path, monkey
     assert "\\u65e5\\u672c" in done.stdout
     piped = subprocess.run([*COMMAND, *words, "--json", "-"], capture_output=True, cwd=tmp_path, env=environment())
     assert "\u65e5\u672c" in piped.stdout.decode("utf-8")
+
+
+def test_title_that_is_not_valid_unicode_is_escaped(houses: Path) -> None:
+    result = invoke("explain", houses, "-t", "price", "-f", "a", "--n-repeats", 2, "--title", "caf\udce9")
+    assert result.exit_code == 0, result.output
+    assert "caf\\udce9" in Path("report.html").read_text(encoding="utf-8")

@@ -374,3 +374,10 @@ def test_more_rows_of_another_kind_are_error_message(tmp_path: Path) -> None:
     (tmp_path / "more.csv").write_text("a,b\n" + "one,x\ntwo,y\n" * 10)
     with pytest.raises(InputError, match="not a number"):
         read_like(options(tmp_path / "more.csv"), first)
+
+
+def test_large_numbers_that_floats_do_not_distinguish_are_not_called_constant(folder: Path) -> None:
+    lines = [f"{2**60 + i % 7},{i * i % 13},{i % 11}" for i in range(80)]
+    Path("data.csv").write_text("h,b,y\n" + "\n".join(lines))
+    (found,) = [one for one in read_table_file(options(Path("data.csv"))).columns if one.name == "h"]
+    assert found.left_out.startswith("large numbers that are equal to 15 digits")

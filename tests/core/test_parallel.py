@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 
 import subgrove as sg
 from subgrove._core.execution import effective_jobs, parallel_map, progress_bar
-from subgrove.exceptions import ParameterError
+from subgrove.exceptions import ClusterError, ParameterError
 
 
 @pytest.fixture(autouse=True)
@@ -106,4 +107,13 @@ def test_an_abandoned_run_over_chunks_hides_no_later_bars(
     with progress_bar(1, "Later"):
         pass
     assert "Later: done" in capsys.readouterr().err
-    abandoned.close()
+    del abandoned
+
+
+def end_process(_: int) -> None:
+    os._exit(1)
+
+
+def test_process_that_dies_is_an_error_with_advice() -> None:
+    with pytest.raises(ClusterError, match=r"One of the n_jobs=2 processes ended .*Use fewer processes or rows, or"):
+        list(parallel_map(end_process, [1, 2, 3], 2))

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 from subgrove._core.weights import FrequencyWeights, read_weights
+from subgrove._data.from_containers import is_missing
 from subgrove._data.table import ColumnInfo, Kind, Table, read_like, read_series, read_table
 from subgrove.exceptions import ColumnError, InputError
 
@@ -407,3 +408,15 @@ def test_column_that_is_ignored_may_be_anything() -> None:
     training = read_table(pd.DataFrame({"a": [1.0, 2.0]}))
     frame = pd.DataFrame({"a": [1.0], "b": [np.inf], "c": pd.Series([[1, 2]], dtype=object)})
     assert read_like(frame, training.columns).numbers.tolist() == [[1.0]]
+
+
+def test_integers_of_128_bits_are_numbers_and_views_of_text_are_rejected() -> None:
+    wide = pl.DataFrame({"x": pl.Series([1, 2, 2**70], dtype=pl.Int128)})
+    assert read_table(wide).values("x").tolist() == [1.0, 2.0, 2.0**70]
+    view = pa.table({"x": pa.array(["u", "v"], pa.string_view())})
+    with pytest.raises(ColumnError, match="'x' of X has dtype string_view, which is not supported"):
+        read_table(view)
+
+
+def test_a_signalling_nan_is_missing() -> None:
+    assert is_missing(Decimal("sNaN"))

@@ -69,8 +69,16 @@ def test_a_feature_with_very_many_levels_is_not_predicted_but_others_are() -> No
 def test_a_level_so_rare_that_a_half_lacks_it_is_reported() -> None:
     table = X.assign(rare=np.where(np.arange(200) == 7, "yes", "no"))
     found = line(table, "rare")
-    assert found["note"] == "1 of 2 halves have one value only"
+    assert found["note"] == "1 of 2 halves have one value only, or nearly so"
     assert found["explained"] <= 0
+
+
+@pytest.mark.parametrize("others", [0.0, 7.3, "tiny"])
+def test_one_deviating_row_gives_no_absurd_share(others: Any) -> None:
+    rest = 1e-12 * RNG.normal(size=199) if others == "tiny" else np.full(199, others)
+    found = line(X.assign(flag=np.r_[1e3, rest]), "flag")
+    assert found["note"] == "1 of 2 halves have one value only, or nearly so"
+    assert -1 < found["explained"] <= 0
 
 
 def test_ordered_levels_are_classes() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn import config_context
 
@@ -145,3 +146,10 @@ def test_ice_needs_kind_ice() -> None:
 def test_level_of_an_interval_is_between_0_and_1(level: Any) -> None:
     with pytest.raises(ParameterError, match="level"):
         effect(model, X, "temp", subgroups=None).table(level)
+
+
+@pytest.mark.parametrize("made", [lambda n: np.full(n, 1j), lambda n: np.array([None] * n), lambda n: ["1.5"] * n])
+def test_predictions_that_are_no_real_numbers_are_rejected(made: Any) -> None:
+    table = pd.DataFrame({"x": np.arange(20.0), "z": np.arange(20.0)})
+    with pytest.raises(ModelError, match="effects need numbers"):
+        effect(lambda Z: made(len(Z)), table, "x", subgroups=None)

@@ -189,3 +189,10 @@ def test_levels_have_the_distribution_of_their_predictions() -> None:
     assert fall["median"] == pytest.approx(ice[59:61].mean())
     assert fall["q1"] == pytest.approx(ice[29:31].mean())  # hinge: the median of the lower half, 60 rows
     assert fall["whisker_high"] == ice[ice <= fall["q3"] + 1.5 * (fall["q3"] - fall["q1"])].max()
+
+
+def test_grid_of_numbers_whose_range_overflows_is_finite() -> None:
+    table = pd.DataFrame({"x": [1e308, -1e308] * 20, "z": np.arange(40.0)})
+    found = effect(lambda Z: np.asarray(Z["z"]), table, "x", subgroups=None)
+    assert np.isfinite(found.curves["x"]).all()
+    assert (found.curves["x"].min(), found.curves["x"].max()) == (-1e308, 1e308)

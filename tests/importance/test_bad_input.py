@@ -442,3 +442,28 @@ def test_wrong_parameter_of_a_tree() -> None:
 def test_names_of_arguments_are_needed_after_the_data() -> None:
     with pytest.raises(TypeError):
         sg.importance(model, X, Y, "marginal")  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize("names", [["a\ud800", "b"], ["a", "b"]])
+def test_text_that_is_not_valid_unicode_is_named(names: list[str]) -> None:
+    level = "u" if "\ud800" in names[0] else "u\ud800"
+    table = pd.DataFrame({0: np.arange(40.0), 1: pd.Series([level, "v"] * 20, dtype=object)})
+    table.columns = pd.Index(names, dtype=object)
+    with pytest.raises(ColumnError, match=r"that is not valid Unicode \('.ud800'\)\. Rename it"):
+        sg.importance(lambda Z: np.zeros(len(Z)), table, np.zeros(40), random_state=1)
+
+
+def test_collections_as_target_are_rejected() -> None:
+    table = pd.DataFrame({"a": np.arange(40.0), "b": np.arange(40.0)})
+    with pytest.raises(InputError, match="y has lists or other collections as values"):
+        sg.importance(lambda Z: np.zeros(len(Z)), table, pd.Series([[1], [2]] * 20), loss="zero_one", random_state=1)
+
+
+def test_loss_that_gives_text_is_rejected() -> None:
+    table = pd.DataFrame({"a": np.arange(40.0), "b": np.arange(40.0)})
+
+    def words(y: Any, prediction: Any) -> Any:
+        return np.array(["a"] * len(y))
+
+    with pytest.raises(ParameterError, match="loss 'words' gave values that are not numbers"):
+        sg.importance(lambda Z: np.zeros(len(Z)), table, np.zeros(40), loss=words, random_state=1)

@@ -14,7 +14,10 @@ import pytest
 from sklearn import config_context
 
 import subgrove as sg
+from subgrove._core.execution import Streams
+from subgrove._data.table import read_table
 from subgrove.exceptions import ColumnError, ParameterError, SamplerError
+from subgrove.samplers.user_defined import UserSampler
 
 # These samplers do not learn from rows, so training rows are the test rows.
 pytestmark = pytest.mark.filterwarnings("ignore::subgrove.exceptions.SameRowsWarning")
@@ -371,3 +374,18 @@ def test_sampler_that_learns_nothing_is_not_cross_fitted() -> None:
     spy = LearnsNothing()
     run(spy, train=None)
     assert spy.redrawn == [(set(FRAME["x"]), set(FRAME["x"]))]
+
+
+def test_sampler_that_yields_one_array_again_and_again_gives_different_draws() -> None:
+    class SameArray(Sampler):
+        def sample(self, X: Any, feature: Any, rngs: Any) -> Iterator[Any]:
+            values = np.empty(len(X))
+            for rng in rngs:
+                values[:] = self.make(X, feature, rng)
+                yield values
+
+    table = read_table(FRAME)
+    sampler = SameArray(lambda X, feature, rng: rng.permutation(X[feature]))
+    fitted = UserSampler(table.columns, sampler=sampler, X=FRAME)
+    first, second = (dict[str, Any](draw) for draw in fitted.resample(table, ("x",), Streams(1, "x", 2)).draws())
+    assert not np.array_equal(first["x"], second["x"])

@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 import subgrove as sg
-from subgrove.exceptions import InputError, ModelError, ParameterError
+from subgrove.exceptions import InputError, ModelError, ParameterError, SamplerError
 
 RNG = np.random.default_rng(3)
 N = 200
@@ -161,3 +161,46 @@ def test_masked_values_reach_the_model_as_missing() -> None:
 
     sg.importance(model, masked, np.zeros(40), sampler="marginal", features=["x0"], n_repeats=2, random_state=1)
     assert max(seen) == 1
+
+
+@pytest.mark.parametrize("loss", ["log_loss", "brier"])
+def test_probabilities_that_do_not_sum_to_one_are_rejected(loss: str) -> None:
+    with pytest.raises(ModelError, match=r"probabilities that sum to 1.8 in a row .*must sum to 1"):
+        run(lambda Z: np.full((len(Z), 2), 0.9), loss=loss)
+    assert run(lambda Z: np.full((len(Z), 2), 0.51), loss=loss).baseline[0] > 0  # rounded ones are accepted
+    assert run(lambda Z: np.full((len(Z), 2), 0.9), loss="zero_one").baseline[0] > 0
+
+
+def test_masked_predictions_are_rejected() -> None:
+    with pytest.raises(ModelError, match="masked predictions"):
+        run(lambda Z: np.ma.masked_greater(Z["a"].to_numpy(), 1), loss="squared_error")
+
+
+MASKED = np.ma.masked_greater(X["a"].to_numpy(), 1)
+
+
+class MaskedSampler:
+    """Gives masked values, as a computation with masked arrays does."""
+
+    def fit(self, X: Any, features: Any) -> MaskedSampler:
+        return self
+
+    def sample(self, X: Any, feature: Any, rngs: Any) -> Any:
+        yield from (np.ma.masked_greater(rng.permutation(X[feature]), 1) for rng in rngs)
+
+
+@pytest.mark.filterwarnings("ignore::subgrove.exceptions.SameRowsWarning")
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"y": MASKED}, InputError, "y must be a column .*; got masked values"),
+        ({"sample_weight": np.abs(MASKED)}, InputError, "sample_weight must be finite"),
+        ({"sampler": MaskedSampler()}, SamplerError, "masked values for feature 'a'"),
+        ({"loss": lambda y, p: np.ma.masked_greater(y - p, 0)}, ModelError, "is nan"),
+    ],
+)
+def test_masked_values_are_not_used_as_if_they_were_not_masked(options: Any, error: Any, words: str) -> None:
+    with pytest.raises(error, match=words):
+        sg.importance(
+            lambda Z: np.asarray(Z["a"]), **{"X": X, "y": X["b"], "features": ["a"], "random_state": 1, **options}
+        )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -395,3 +396,38 @@ def test_place_that_is_none_is_rejected_before_anything_is_written(tmp_path: Pat
     with pytest.raises(ParameterError, match="is a folder"):
         imp.save(tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+def with_damage(values: Any, random: Random) -> Any:
+    """Return a copy of JSON values in which one, anywhere, is removed or replaced."""
+    copy = json.loads(json.dumps(values))
+    place, key = copy, None
+    while key is None or (isinstance(place[key], dict | list) and place[key] and random.random() < 0.8):
+        place = copy if key is None else place[key]
+        key = random.choice(list(place) if isinstance(place, dict) else range(len(place)))
+    if random.random() < 0.2 and isinstance(place, dict):
+        del place[key]
+    else:
+        place[key] = random.choice([None, -1, 1e400, "x", "", [], {}, [[[]]], True, 10**30, "\ud800"])
+    return copy
+
+
+def test_a_damaged_file_is_reported_when_it_is_loaded_and_not_later(tmp_path: Path) -> None:
+    X = pd.DataFrame({"a": np.arange(40.0) % 7, "b": np.arange(40.0) % 5})
+    imp = sg.importance(lambda Z: np.asarray(Z["a"]), X, X["b"], sampler="marginal", n_repeats=2, random_state=1)
+    path = tmp_path / "result.json"
+    imp.save(path)
+    saved, random, rejected = json.loads(path.read_text()), Random(1), 0
+    for _ in range(150):
+        path.write_text(json.dumps(with_damage(saved, random)))
+        try:
+            found = sg.ImportanceResult.load(path)
+        except FormatError:
+            rejected += 1
+        else:
+            assert len(found.overall) == 2
+            assert repr(found)
+    assert rejected > 50
+    path.write_text("[" * 100_000)
+    with pytest.raises(FormatError, match=r"result\.json is not a file"):
+        sg.ImportanceResult.load(path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import time
 
 import pytest
 from hypothesis import given
@@ -14,6 +15,7 @@ from subgrove._core.text import common_decimals
 from subgrove._importance.evidence import finding_of
 from subgrove._report.findings import highlights
 from subgrove._report.summary import Estimate, FidelitySummary, GapStepSummary, PredictorShare, SubgroupSummary
+from subgrove._report.svg import shorten, width_of
 from subgrove._report.wording import (
     contrast,
     dependence_sentence,
@@ -186,3 +188,11 @@ def test_no_finding_counts_a_feature_whose_resampled_rows_are_unrealistic() -> N
     assert "hum" not in counted
     assert not any(re.search(r"hum (raises|is most|shares)", sentence) for sentence in findings)
     assert findings[-1] == "The conditional importance of hum is unreliable: resampled rows fail the fidelity check."
+
+
+def test_a_name_of_a_million_letters_is_shortened_at_once() -> None:
+    start = time.perf_counter()
+    short = shorten("n" * 1_000_000, 100.0, 12.0)
+    assert time.perf_counter() - start < 5  # seconds; letter by letter from the end it took days
+    assert short.endswith("…")
+    assert width_of(short, 12.0) <= 100 < width_of("n" + short, 12.0)

@@ -244,3 +244,10 @@ def test_levels_that_no_tree_predicts_are_not_evaluated() -> None:
     resampled = fitted.resample(fitted.read(train), ("level",), Streams(0, "level", 5))
     assert resampled.exact is not None
     assert [len(step.rows) for step in resampled.exact.terms()] == [0, 0, 0]
+
+
+def test_a_feature_with_so_many_levels_that_memory_would_run_out_is_rejected() -> None:
+    table = pd.DataFrame({"a": np.arange(2_000.0), "g": [f"level {i % 1_000}" for i in range(2_000)]})
+    with pytest.raises(ParameterError, match=r"too much memory for 'g', which has 1,000 levels in 2,000 rows\. Merge"):
+        Imputation().fit(table, ["g"])
+    assert Imputation(n_trees=2).fit(table, ["g"]) is not None

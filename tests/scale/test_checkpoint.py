@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +52,7 @@ def test_other_run_is_rejected_with_what_differs(tmp_path: Path) -> None:
     assert {path: path.read_bytes() for path in (tmp_path / "kept").iterdir()} == before
 
 
-@pytest.mark.parametrize("damage", ["cut", "other run", "empty", "pickle"])
+@pytest.mark.parametrize("damage", ["cut", "other run", "other chunk", "empty", "pickle", "huge"])
 def test_damaged_chunk_is_done_again_with_a_warning(damage: str, tmp_path: Path) -> None:
     expected = run(tmp_path)
     file = tmp_path / "kept" / "chunk-000003.npz"
@@ -58,6 +60,13 @@ def test_damaged_chunk_is_done_again_with_a_warning(damage: str, tmp_path: Path)
         file.write_bytes(file.read_bytes()[:-30])
     elif damage == "empty":
         file.write_bytes(b"")
+    elif damage == "other chunk":
+        file.write_bytes((tmp_path / "kept" / "chunk-000004.npz").read_bytes())
+    elif damage == "huge":
+        header = io.BytesIO()
+        np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": (1 << 58,)})
+        with zipfile.ZipFile(file, "w") as packed:
+            packed.writestr("sum.npy", header.getvalue())
     elif damage == "pickle":
         np.savez(file, n=np.array([object()]), allow_pickle=True)
     else:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import os
+import tempfile
 import threading
 import time
 from contextlib import nullcontext
@@ -15,7 +17,7 @@ import pytest
 
 from subgrove._scale.engines import run_chunks
 from subgrove._scale.engines.local import drop_pool, thread_limits
-from subgrove.exceptions import ChunkError, ModelError, ParameterError, SubgroveWarning
+from subgrove.exceptions import ChunkError, ClusterError, ModelError, ParameterError, SubgroveWarning
 from tests.scale.chunks import Add, Loaded, Rows, begun, chunks, runs, total
 
 EXPECTED = [3 * first + 3 for first in range(0, 30, 3)]
@@ -152,3 +154,22 @@ def test_chunk_that_ends_processes_is_the_one_that_is_named(tmp_path: Path) -> N
 def no_process_is_left() -> Any:
     yield
     drop_pool()
+
+
+def test_a_full_folder_for_temporary_files_is_reported_and_left_clean(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Full(io.BytesIO):
+        def write(self, _: Any) -> int:
+            raise OSError(28, "No space left on device")
+
+    def full(handle: int, _: str) -> Full:
+        os.close(handle)
+        return Full()
+
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    monkeypatch.setattr(os, "fdopen", full)
+    with pytest.raises(ClusterError, match=r"cannot be written \(No space left on device\)\. Make room there"):
+        list(run_chunks(Add(tmp_path / "log"), chunks(), n_jobs=2))
+    assert list((tmp_path / "temporary").iterdir()) == []

@@ -227,6 +227,44 @@ def test_damage_is_reported_with_its_place(tmp_path: Path, frame: pd.DataFrame) 
         read_chunks(path)
 
 
+@pytest.mark.parametrize("filtered", [False, True])
+def test_values_that_do_not_match_their_checksum_are_rejected(tmp_path: Path, filtered: bool) -> None:
+    path, values = tmp_path / "rows.parquet", np.arange(100.0)
+    plain = {"compression": "none", "use_dictionary": False, "write_page_checksum": True}
+    pq.write_table(pa.table({"x": values}), path, **plain)
+    written = path.read_bytes()
+    assert values[10:20].tobytes() in written
+    path.write_bytes(written.replace(values[10:20].tobytes(), values[30:40].tobytes()))
+    data = read_chunks(ds.dataset(path).filter(ds.field("x") > -1)) if filtered else read_chunks(path)
+    with pytest.raises(OSError, match=r"rows.parquet.* could not be read: .*(CRC|checksum)"):
+        data.chunks[0].read(["x"])
+
+
+@pytest.mark.parametrize("some", [None, np.array([0])])
+def test_a_file_that_is_written_again_during_the_run_is_rejected(tmp_path: Path, some: Any) -> None:
+    pd.DataFrame({"x": [1.0, 2.0]}).to_parquet(tmp_path / "1.parquet")
+    pd.DataFrame({"x": [3.0, 4.0]}).to_parquet(tmp_path / "2.parquet")
+    first, second = read_chunks(tmp_path, chunk_rows=2).chunks
+    pd.DataFrame({"x": [5.0, 6.0]}).to_parquet(tmp_path / "2.parquet")
+    assert first.read(["x"])["x"].tolist() == [1.0, 2.0]
+    with pytest.raises(OSError, match=r"2.parquet was changed during the run"):
+        second.read(["x"]) if some is None else second.take(["x"], some)
+
+
+def test_links_in_a_folder_are_followed_and_dangling_ones_are_named(tmp_path: Path) -> None:
+    rows, elsewhere = tmp_path / "rows", tmp_path / "elsewhere"
+    for folder in (rows, elsewhere):
+        folder.mkdir()
+        pd.DataFrame({"x": [1.0, 2.0]}).to_parquet(folder / "1.parquet")
+    (rows / "linked").symlink_to(elsewhere)
+    (rows / "around").symlink_to(tmp_path)  # following these two would never end
+    (elsewhere / "back").symlink_to(rows)
+    assert read_chunks(rows).n_rows == 4
+    (rows / "2.parquet").symlink_to(tmp_path / "gone.parquet")
+    with pytest.raises(InputError, match=r"2.parquet .*No such file"):
+        read_chunks(rows)
+
+
 def test_data_without_rows_are_rejected(tmp_path: Path) -> None:
     pd.DataFrame({"x": np.empty(0)}).to_parquet(tmp_path / "rows.parquet")
     with pytest.raises(InputError, match="has no rows"):

@@ -153,3 +153,18 @@ def test_anything_but_a_saved_dictionary_is_rejected(values: Any) -> None:
 def test_broken_partition_is_rejected() -> None:
     with pytest.raises(FormatError):
         Subgroups.from_dict(FOUND.to_dict() | {"partitions": [{"members": ["temp"]}]})
+
+
+@pytest.mark.parametrize("damage", ["parameters", "infinite", "deep"])
+def test_damaged_dictionaries_are_reported_when_they_are_restored(damage: str) -> None:
+    X = pd.DataFrame({"a": np.arange(80.0) % 7, "b": np.arange(80.0)})
+    values: Any = sg.find_subgroups(X).to_dict()
+    if damage == "parameters":
+        del values["parameters"]["tree"]
+    elif damage == "infinite":
+        values["partitions"][0]["tree"]["nodes"][0]["tests"]["df"][0] = float("inf")
+    else:
+        for _ in range(100_000):
+            values["columns"] = [values["columns"]]
+    with pytest.raises(FormatError):
+        sg.Subgroups.from_dict(values)

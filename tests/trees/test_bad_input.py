@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 import pytest
 
+import subgrove as sg
 from subgrove.exceptions import ColumnError, InputError, LengthError, ParameterError, SubgroveError
 from subgrove.trees import CartTree, ConditionalInferenceTree, TransformationModel, TransformationTree
 
@@ -425,3 +426,9 @@ def test_arrays_that_cannot_be_written_to_are_enough(grower: type[Grower], order
         values.flags.writeable = False
     tree = grower(max_depth=3, min_samples_leaf=5).fit(array, column, weights)
     assert set(tree.apply(array)) == {leaf.id for leaf in tree.leaves}
+
+
+def test_a_range_that_is_too_small_for_floats_is_reported_with_the_name_of_the_column() -> None:
+    table = pd.DataFrame({"tiny": np.arange(60) * 5e-324, "z": np.arange(60.0)})
+    with pytest.raises(InputError, match=r"tiny has a range of 2.9.*e-322, too small for floats"):
+        sg.find_subgroups(table, features=["tiny"])

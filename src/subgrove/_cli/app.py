@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import io
+import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import MISSING, fields
@@ -20,7 +22,8 @@ from subgrove._version import __version__
 
 _EXIT_CODES = (
     "Exit codes: 0 success; 1 internal error; 2 the file or an option is invalid, nothing was written; 3 the model or "
-    "a sampler failed; 4 a chunk of the data could not be read; 130 interrupted by Ctrl-C."
+    "a sampler failed; 4 a chunk of the data could not be read; 130 interrupted by Ctrl-C "
+    "(129 and 143: by SIGHUP and SIGTERM)."
 )
 
 app = typer.Typer(
@@ -34,11 +37,26 @@ app = typer.Typer(
 
 
 def main() -> None:
-    """Run the command line; characters that the terminal cannot encode are escaped."""
+    """Run the command line; characters that the terminal cannot encode are escaped.
+
+    A request to end (`kill`, a closed terminal) is handled as Ctrl-C, so that no process and no temporary file is left.
+    """
+    for name in ("SIGTERM", "SIGHUP"):  # Windows has no SIGHUP; `nohup` ignores it
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, _interrupt)
+    for name in ("stdout", "stderr"):  # None if the stream is closed, as by >&-
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115  # open until the end
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     app(prog_name="subgrove")
+
+
+def _interrupt(number: int, _: Any) -> None:
+    signal.signal(number, signal.SIG_IGN)  # so that it is handled once
+    raise KeyboardInterrupt(number)
 
 
 def _print_version(requested: bool) -> None:

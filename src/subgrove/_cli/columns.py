@@ -26,6 +26,8 @@ _ERRORS = {"#N/A", "#DIV/0!", "#REF!", "#VALUE!", "#NAME?", "#NUM!", "#NULL!"}  
 MISSING = frozenset({"", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "?", "<NA>", "NaT"} | _ERRORS)
 OTHER = "(other)"
 RARE_VALUES = "text with rare values"
+CONSTANT = "constant"
+_EXACT = 2**53  # up to here floats hold all whole numbers
 MOST_LEVELS, _MOST_FREQUENT_LEVELS = 100, 250  # the latter if all of them are frequent
 _FREQUENT = 10  # rows of a level
 _MIN_SHARE = 0.5  # of numbers, for a note, or for --numeric
@@ -154,6 +156,8 @@ def _describe(typed: Typed, raw: RawTable, known: KnownColumns) -> tuple[Any, In
     keep_levels = known.as_stored or name in known.required
     keep = keep_levels or name in known.keep
     left_out = "" if keep else notes[0] if unsupported else _reason_to_leave_out(series, raw)
+    if left_out == CONSTANT and kind == "numeric" and abs(series.iloc[0]) > _EXACT and len(set(raw.columns[name])) > 1:
+        left_out = "large numbers that are equal to 15 digits: subtract a constant, or read them with --nominal"
     if not left_out and kind == "nominal" and not keep_levels:
         series, merged = _merge_rare_levels(series)
         notes = [*notes, *merged]
@@ -293,7 +297,7 @@ def _reason_to_leave_out(series: Any, raw: RawTable) -> str:
     if not distinct:
         return "all values missing"
     if distinct == 1:
-        return "constant" if len(known) == len(series) else ""
+        return CONSTANT if len(known) == len(series) else ""
     if _UNNAMED.fullmatch(str(series.name)) and series.dtype.kind == "i" and (series.diff() == 1).mean() > 0.5:
         return "row number"  # of several files, one after the other
     if len(known) < _MIN_ROWS or distinct < _IDENTIFIER_SHARE * len(known) or series.dtype.kind in "fM":

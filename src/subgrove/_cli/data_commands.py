@@ -107,7 +107,7 @@ def records(table: Any) -> list[dict[str, Any]]:
 
 def _read_features(options: FeatureOptions, output: Output) -> tuple[Any, list[str] | None]:
     """Read the file; return its table without the target, and the features that the user named."""
-    check_output(options.json, "--json", (".json",))
+    check_output(options.json, "--json", (".json",), options)
     required = {} if options.target is None else {options.target: "--target"}
     table = read_table_file(options, required=required)
     print_columns(table, output, options.target)

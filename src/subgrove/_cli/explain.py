@@ -29,7 +29,7 @@ from subgrove._cli.splitting import (
     split_rows,
     with_roles,
 )
-from subgrove._cli.terminal import STDOUT, Output, check_output, number, write_result
+from subgrove._cli.terminal import STDOUT, Output, check_output, number, write_results
 from subgrove._core.text import percent
 from subgrove._report.leakage import leakage_sentence
 from subgrove.exceptions import ParameterError
@@ -131,10 +131,10 @@ def report(options: RebuildOptions, output: Output) -> None:
 
     check_readable(options.saved)
     page = options.out or options.saved.with_suffix(".html")
-    check_output(page, "--out", (".html", ".htm", ".md", ".markdown"))
+    check_output(page, "--out", (".html", ".htm", ".md", ".markdown"), options)
     report = subgrove.Report.load(options.saved)
     markdown = page.suffix.lower() in (".md", ".markdown")
-    write_result(page, report.to_markdown() if markdown else report.to_html())
+    write_results({page: report.to_markdown() if markdown else report.to_html()})
     output.say(f"Report: {page}")
 
 
@@ -239,9 +239,9 @@ def _test_rows(
 
 def _check_report_files(options: ReportOptions) -> None:
     """Reject files that cannot be written, and more than one result for standard output."""
-    check_output(options.out, "--out", (".html", ".htm"))
-    check_output(options.json, "--json", (".json",))
-    check_output(options.markdown, "--markdown", (".md", ".markdown"))
+    check_output(options.out, "--out", (".html", ".htm"), options)
+    check_output(options.json, "--json", (".json",), options)
+    check_output(options.markdown, "--markdown", (".md", ".markdown"), options)
     files = {"--out": options.out, "--json": options.json, "--markdown": options.markdown}
     piped = [f"{option} -" for option, path in files.items() if path == Path(STDOUT)]
     if len(piped) > 1:
@@ -267,11 +267,8 @@ def _write_report(
         n_jobs=options.n_jobs,
         **settings,
     )
-    if options.json is not None:
-        write_result(options.json, report.to_json())
-    if options.markdown is not None:
-        write_result(options.markdown, report.to_markdown())
-    write_result(options.out, report.to_html())  # last: it shows that all files are complete
+    texts = {options.json: report.to_json(), options.markdown: report.to_markdown(), options.out: report.to_html()}
+    write_results(texts)  # the page last: it shows that all files are complete
     _print_importance(report.summary, output)
     for warning in report.summary.warnings:
         output.note(f"Warning: {warning}")

@@ -49,6 +49,9 @@ def learning_task(table: FileTable, target: str, kind: TaskKind | None) -> Learn
     y, notes = table.frame[target], []
     missing = int(y.isna().sum())
     if missing == len(y):
+        unsupported = next((one.note for one in table.columns if one.name == target and one.kind == "other"), "")
+        if unsupported:
+            raise InputError(f"The target {target!r} in {table.path} cannot be used: {unsupported}. Convert it.")
         raise InputError(f"All values of the target {target!r} in {table.path} are missing. Choose another --target.")
     if missing:
         notes.append(f"{count_of(missing, 'row')} with missing target {target!r} left out.")

@@ -264,6 +264,9 @@ def _session(content: bytes, path: str) -> Any:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1  # for the same order of sums
     options.log_severity_level = 3
+    # Weights in files of their own are beside the model, not in the working folder.
+    folder = str(Path(path).resolve().parent)
+    options.add_session_config_entry("session.model_external_initializers_file_folder_path", folder)
     try:
         return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime's errors have no other common class

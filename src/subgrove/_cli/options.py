@@ -24,9 +24,12 @@ def _file(text: str, *names: str, show_default: bool | str = False) -> Any:
     return _option(text, *names, metavar="FILE", readable=False, show_default=show_default)
 
 
+_MOST_JOBS = 1024  # each is a process of a hundred megabytes
+
+
 def _check_jobs(n_jobs: int | None) -> int | None:
-    if n_jobs == 0:
-        raise typer.BadParameter("n_jobs must not be 0; use 1 or more, or -1 for all cores.")
+    if n_jobs is not None and not (n_jobs < 0 or 0 < n_jobs <= _MOST_JOBS):
+        raise typer.BadParameter(f"n_jobs must be 1 to {_MOST_JOBS:,}, or -1 for all cores; got {n_jobs:,}.")
     return n_jobs
 
 
@@ -49,7 +52,7 @@ class TerminalOptions:
 class RunOptions(TerminalOptions):
     """How results are computed."""
 
-    random_state: Annotated[int, _option("Seed of all random numbers.", min=0, show_default=True)] = 1
+    random_state: Annotated[int, _option("Seed of all random numbers.", min=0, max=2**32 - 1, show_default=True)] = 1
     n_jobs: Annotated[
         int | None,
         _option("Number of processes; -1 for all cores.", "--n-jobs", "-j", callback=_check_jobs, show_default="1"),
@@ -70,7 +73,7 @@ class DataOptions(RunOptions):
         ),
     ]
     sample_size: Annotated[
-        int, _option("Number of rows drawn at random from larger data.", min=1, show_default=True)
+        int, _option("Number of rows drawn at random from larger data.", min=1, max=10**9, show_default=True)
     ] = 10_000
     columns: Annotated[list[str], _columns("Columns to use, repeated or comma-separated; all by default.")] = field(
         default_factory=list

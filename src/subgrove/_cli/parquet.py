@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import shutil
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,13 +26,18 @@ def read_parquet(path: Path, gzipped: bool, select: SelectColumns, options: Data
             packed, path = path, Path(folder) / "rows.parquet"
             with gzip.open(packed) as source, path.open("wb") as plain:
                 shutil.copyfileobj(source, plain)
-        try:
-            return read_sample(_lazy_table(path), select, options)
-        except (SubgroveError, MemoryError):
-            raise
-        except Exception as error:  # the libraries' errors have no common class
-            text = str(error).partition("\n")[0].split(": ")[-1] or type(error).__name__
-            raise InputError(f"{options.data} is damaged, or not Parquet that can be read: {text}") from error
+        return read_sample(lambda: _lazy_table(path), select, options)
+
+
+def read_sample(source: Callable[[], Any], select: SelectColumns, options: DataOptions) -> RawTable:
+    """Read a sample of the rows of a source of `LargeData`, in their order."""
+    try:
+        return _read_sample(source(), select, options)
+    except (SubgroveError, MemoryError):
+        raise
+    except Exception as error:  # the libraries' errors have no common class
+        text = str(error).partition("\n")[0].split(": ")[-1].rstrip(".") or type(error).__name__
+        raise InputError(f"{options.data} is damaged, or not Parquet that can be read: {text}.") from error
 
 
 def _lazy_table(path: Path) -> Any:
@@ -44,8 +50,7 @@ def _lazy_table(path: Path) -> Any:
     return pl.scan_parquet(path, glob=False)
 
 
-def read_sample(source: Any, select: SelectColumns, options: DataOptions) -> RawTable:
-    """Read a sample of the rows of `LargeData`, in their order."""
+def _read_sample(source: Any, select: SelectColumns, options: DataOptions) -> RawTable:
     import narwhals as nw
 
     from subgrove._scale.large_data import read_chunks

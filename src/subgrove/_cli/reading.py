@@ -209,8 +209,11 @@ def _columns_to_read(options: DataOptions, required: Mapping[str, str], names: S
         if name not in names:
             raise InputError(f"{options.data} has no column {name!r} ({reason}). {_suggest(name, names)}")
     dropped = selected_columns(options.drop, names, "--drop")
+    for name in dropped:
+        if name in required:
+            raise ParameterError(f"--drop: {name!r} cannot be left out ({required[name]}). Name other columns.")
     selected = [*selected_columns(options.columns, names, "--columns"), *required] if options.columns else names
-    columns = [name for name in dict.fromkeys(selected) if name not in dropped or name in required]
+    columns = [name for name in dict.fromkeys(selected) if name not in dropped]
     if len(columns) > MOST_COLUMNS:
         limit = f"{len(columns):,} columns; at most {MOST_COLUMNS} can be explained at once"
         raise InputError(f"{options.data} has {limit}. Select some, as in --columns {','.join(columns[:2])}")
@@ -228,7 +231,7 @@ def _suggest(name: str, names: Sequence[str]) -> str:
 def _read_raw(options: DataOptions, select: SelectColumns) -> RawTable:
     path = options.data
     if path.is_dir() or (any(sign in str(path) for sign in "*?[") and not path.exists()):
-        return read_sample(str(path), select, options)
+        return read_sample(lambda: str(path), select, options)
     check_readable(path)
     if is_zipfile(path) and any(name.startswith("xl/") for name in ZipFile(path).namelist()):
         return read_excel(path, select, options)

@@ -7,17 +7,18 @@ Results go to standard output; notes, progress and errors to standard error, so 
     2    the file, the columns or the options are invalid; nothing was written
     3    the model or a sampler failed
     4    a chunk of the data could not be read
-    130  interrupted by Ctrl-C; no file is left half-written
+    130  interrupted by Ctrl-C; no file is left half-written (129 and 143: by the signals SIGHUP and SIGTERM)
 """
 
 from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import traceback
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +26,7 @@ from typing import Any
 
 import typer
 
-from subgrove._core.files import write_text
+from subgrove._core.files import utf8, write_files
 from subgrove._core.text import first_of
 from subgrove._core.text import number as number_text
 from subgrove.exceptions import (
@@ -39,7 +40,7 @@ from subgrove.exceptions import (
     SubgroveWarning,
 )
 
-OK, UNEXPECTED, BAD_INPUT, MODEL_FAILED, CHUNK_FAILED, INTERRUPTED = 0, 1, 2, 3, 4, 130
+OK, UNEXPECTED, BAD_INPUT, MODEL_FAILED, CHUNK_FAILED, BY_SIGNAL = 0, 1, 2, 3, 4, 128
 MIN_ADDRESS_SPACE = 800 << 20  # bytes; a report takes 650 MB of address space, a third of it as memory
 _OUT_OF_MEMORY = ("failed to map segment", "annot allocate memory", "can't start new thread")
 STDOUT = "-"
@@ -69,6 +70,7 @@ class Output:
             return
         stream = sys.stdout if self.results else sys.stderr
         cells = [[printable(" ".join(str(cell).splitlines())) for cell in row] for row in rows]
+        title, header = printable(title), [printable(str(name)) for name in header]
         if stream.isatty():
             _print_rich_table(title, header, cells, right, stream)
         else:
@@ -115,14 +117,20 @@ def quoted(names: Iterable[Any], most: int = 5) -> str:
     return first_of([repr(str(name)) for name in names], most)
 
 
-def check_output(path: Path | None, option: str, suffixes: tuple[str, ...]) -> None:
-    """Reject a path that cannot be written, before time is spent on the results."""
+def check_output(path: Path | None, option: str, suffixes: tuple[str, ...], options: Any) -> None:
+    """Reject a path that cannot be written or is a file to read, before time is spent on the results."""
     if path is None or str(path) == STDOUT:
         return
+    inputs = [getattr(options, name, None) for name in ("data", "test", "model", "saved")]
     if path.suffix.lower() not in suffixes:
         raise ParameterError(f"{option} {path}: the name must end with {' or '.join(suffixes)}.")
-    if path.is_dir():
-        raise ParameterError(f"{option} {path} is a folder. Name a file in it.")
+    try:
+        if path.is_dir():
+            raise ParameterError(f"{option} {path} is a folder. Name a file in it.")
+        if path.exists() and any(one is not None and one.exists() and path.samefile(one) for one in inputs):
+            raise ParameterError(f"{option} {path} is a file to read, and would be overwritten. Name another file.")
+    except OSError as error:
+        raise ParameterError(f"{option} {str(path)[:80]}: {error.strerror}. Choose another name.") from error
     folder = path.parent
     if not folder.is_dir():
         raise ParameterError(f"{option} {path}: there is no folder {folder}. Create it first.")
@@ -130,20 +138,19 @@ def check_output(path: Path | None, option: str, suffixes: tuple[str, ...]) -> N
         raise ParameterError(f"{option} {path}: permission to write denied. Choose another place.")
 
 
-def write_result(path: Path, text: str) -> None:
-    """Write text to a file, completely or not at all, or to standard output; as UTF-8 in both cases."""
-    if str(path) == STDOUT:
+def write_results(texts: Mapping[Path | None, str]) -> None:
+    """Write texts to files, all completely or none at all, or to standard output; as UTF-8 in both cases."""
+    contents = {path: utf8(text) for path, text in texts.items() if path is not None}
+    write_files({path: content for path, content in contents.items() if str(path) != STDOUT})
+    if Path(STDOUT) in contents:
         sys.stdout.flush()
-        sys.stdout.buffer.write((text if text.endswith("\n") else text + "\n").encode())
+        sys.stdout.buffer.write(contents[Path(STDOUT)].removesuffix(b"\n") + b"\n")
         sys.stdout.buffer.flush()
-    else:
-        write_text(path, text)
 
 
 def write_json(path: Path | None, values: Any) -> None:
     """Write plain values as JSON, if there is a path."""
-    if path is not None:
-        write_result(path, json.dumps(values, ensure_ascii=False, indent=1))
+    write_results({path: json.dumps(values, ensure_ascii=False, indent=1)})
 
 
 @contextmanager
@@ -169,7 +176,8 @@ def errors_as_messages(output: Output, *, debug: bool) -> Iterator[None]:
 
 def _code_and_message(error: BaseException) -> tuple[int, str]:
     if isinstance(error, KeyboardInterrupt):
-        return INTERRUPTED, "Interrupted. No file is left half-written."
+        number = error.args[0] if error.args else signal.SIGINT
+        return BY_SIGNAL + number, "Interrupted. No file is left half-written."
     out_of_memory = isinstance(error, MemoryError) or any(text in str(error) for text in _OUT_OF_MEMORY)
     if out_of_memory and not isinstance(error, InputError):
         return BAD_INPUT, "Error: not enough memory. Use fewer rows (--sample-size) or columns (--columns)."

@@ -27,7 +27,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
-from subgrove.exceptions import ParameterError
+from subgrove.exceptions import ClusterError, ParameterError
 
 Keys = npt.NDArray[np.uint64]
 T = TypeVar("T")
@@ -264,6 +264,7 @@ def parallel_map(function: Callable[[T], R], tasks: Sequence[T], n_jobs: int | N
         yield from map(function, tasks)
         return
     from joblib import Parallel, delayed
+    from joblib.externals.loky import BrokenProcessPool
 
     try:
         yield from Parallel(n_jobs=n_jobs, return_as="generator")(delayed(function)(task) for task in tasks)
@@ -274,6 +275,11 @@ def parallel_map(function: Callable[[T], R], tasks: Sequence[T], n_jobs: int | N
                 f"Use n_jobs=1, or joblib.parallel_config(backend='threading')."
             ) from error
         raise
+    except BrokenProcessPool as error:
+        raise ClusterError(
+            f"One of the n_jobs={n_jobs!r} processes ended unexpectedly: it crashed, or the memory was used up. "
+            f"Use fewer processes or rows, or n_jobs=1, which shows errors of the model."
+        ) from error
 
 
 _hides_progress: ContextVar[bool] = ContextVar("subgrove_hides_progress", default=False)

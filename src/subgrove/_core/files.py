@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from pathlib import Path
 
 from subgrove.exceptions import ParameterError
@@ -16,19 +17,39 @@ def check_file_path(path: Path) -> None:
         raise ParameterError(f"path={str(path)!r} is in a folder that does not exist. Create the folder first.")
 
 
+def utf8(text: str) -> bytes:
+    """Return text as UTF-8; halves of surrogate pairs, which it does not have, are escaped."""
+    return text.encode(errors="backslashreplace")
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a file completely or not at all, as UTF-8."""
-    write_bytes(path, text.encode())
+    write_files({path: utf8(text)})
 
 
 def write_bytes(path: Path, content: bytes) -> None:
     """Write a file completely or not at all."""
-    check_file_path(path)
-    unfinished = path.parent / f".{path.name}.{secrets.token_hex(8)}"
+    write_files({path: content})
+
+
+def write_files(contents: Mapping[Path, bytes]) -> None:
+    """Write files, all of them completely or none at all; the file that a link leads to is written, not the link."""
+    unfinished: dict[Path, Path] = {}
     try:
-        with unfinished.open("xb") as file:
-            file.write(content)
-        unfinished.replace(path)
-    except BaseException:
-        unfinished.unlink(missing_ok=True)
+        for path, content in contents.items():
+            check_file_path(path)
+            if path.exists() and not path.is_file():  # a device or a pipe, which must not be replaced by a file
+                path.write_bytes(content)
+                continue
+            place = path.resolve()
+            unfinished[place] = place.parent / f".{secrets.token_hex(8)}.unfinished"
+            with unfinished[place].open("xb") as file:
+                file.write(content)
+        for place, written in unfinished.items():
+            written.replace(place)
+    except BaseException as error:
+        for written in unfinished.values():
+            written.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno is not None:
+            error.filename = str(path)  # that of the temporary file, or none if the disk is full
         raise

@@ -93,7 +93,7 @@ def float_matrix(X: Any, argument: str) -> tuple[Floats | None, tuple[str, ...]]
     pandas = sys.modules.get("pandas")
     if pandas is not None and isinstance(X, pandas.DataFrame) and set(X.dtypes.tolist()) == {np.dtype(np.float64)}:
         names, _ = names_and_rows(X)
-        _reject_duplicates(names, argument)
+        _check_names(names, argument)
         return X.to_numpy(), names
     return None, ()
 
@@ -105,10 +105,10 @@ def untyped_columns(X: Any, argument: str, only: Sequence[str] | None = None) ->
         return {name: _of_array(X[:, place], name, argument) for place, name in _wanted(X, only)}
     pandas = sys.modules.get("pandas")
     if pandas is not None and isinstance(X, pandas.DataFrame):
-        _reject_duplicates(names_and_rows(X)[0], argument)
+        _check_names(names_and_rows(X)[0], argument)
         return {name: _of_pandas(X.iloc[:, place], pandas, name, argument) for place, name in _wanted(X, only)}
     # Before narwhals, which has its own message for duplicates.
-    _reject_duplicates([str(name) for name in getattr(X, "column_names", ())], argument)
+    _check_names([str(name) for name in getattr(X, "column_names", ())], argument)
     frame = narwhals_frame(X, argument)
     return {name: _of_series(frame[:, place], name, argument) for place, name in _wanted(frame, only)}
 
@@ -189,18 +189,19 @@ def _of_series(series: Any, name: str, argument: str) -> UntypedColumn:
         moments = _of_moments(np.asarray(series.to_numpy()), is_date=dtype != nw.Duration)
         return replace(moments, zone=getattr(dtype, "time_zone", None))
     if dtype.is_numeric():
+        series = series.cast(nw.Float64) if dtype in (nw.Int128, nw.UInt128) else series  # NumPy has no such integers
         values = _floats(series.to_list(), name, argument) if series.null_count() else series.to_numpy()
         numbers = np.asarray(values, dtype=np.float64)
         return UntypedColumn("numeric", numbers, is_integer=dtype.is_integer())
     if dtype == nw.Enum or dtype == nw.Categorical:
         ordered = dtype == nw.Enum or bool(getattr(getattr(series.to_native(), "type", None), "ordered", False))
         return _of_labels(series.to_list(), _declared_levels(series), ordered, name, argument)
-    if dtype == nw.String:
+    if dtype == nw.String and str(getattr(series.to_native(), "type", "")) != "string_view":  # rows cannot be taken
         return _of_labels(series.to_list(), (), False, name, argument)
     values = series.to_list()
     if dtype == nw.Object or all(is_missing(value) for value in values):
         return _of_objects(values, name, argument)
-    named = getattr(series.to_native(), "dtype", dtype)
+    named = next(getattr(series.to_native(), kind) for kind in ("dtype", "type") if hasattr(series.to_native(), kind))
     raise ColumnError(
         f"Column {name!r} of {argument} has dtype {named}, which is not supported. "
         f"Convert it to numbers, strings, categories, booleans or dates, or drop it."
@@ -266,6 +267,7 @@ def _of_labels(values: list[Any], levels: Sequence[str], ordered: bool, name: st
 
 
 def _of_codes(codes: npt.NDArray[Any], levels: Sequence[str], ordered: bool, name: str, argument: str) -> UntypedColumn:
+    _reject_surrogates(levels, f"Column {name!r} of {argument} has a level")
     if len(set(levels)) < len(levels):
         twice = sorted({level for level in levels if list(levels).count(level) > 1})
         raise ColumnError(
@@ -320,7 +322,7 @@ def is_missing(value: Any) -> bool:
         return True
     try:
         return bool(value != value)
-    except TypeError:  # pandas.NA has no truth value
+    except (TypeError, ArithmeticError):  # pandas.NA has no truth value, and a signalling NaN no comparison
         return True
     except ValueError:  # an array
         return False
@@ -332,7 +334,16 @@ def _two_dimensional(X: npt.NDArray[Any], argument: str) -> npt.NDArray[Any]:
     return unmasked(X)
 
 
-def _reject_duplicates(names: Sequence[str], argument: str) -> None:
+def _check_names(names: Sequence[str], argument: str) -> None:
+    _reject_surrogates(names, f"{argument} has a column with a name")
     if len(set(names)) < len(names):
         twice = sorted({name for name in names if list(names).count(name) > 1})
         raise InputError(f"{argument} has several columns named {quote(twice)}. Rename them, so that rules are unique.")
+
+
+def _reject_surrogates(texts: Sequence[str], what: str) -> None:
+    """Reject texts with half a surrogate pair, which neither Arrow nor a file can hold."""
+    try:
+        "".join(texts).encode()
+    except UnicodeEncodeError as error:
+        raise ColumnError(f"{what} that is not valid Unicode ({error.object[error.start]!r}). Rename it.") from error

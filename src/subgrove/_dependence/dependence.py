@@ -23,6 +23,9 @@ from subgrove.exceptions import InputError, ParameterError
 LEAST_ROWS = 10
 MOST_LEVELS = 100
 _SHUFFLED = 1000  # held-out rows for permutation importance; more would only cost time
+_LEAST_VARIANCE = (
+    1e-6  # of held-out rows beside all rows; below it R2 is a ratio to rounding errors or to nearly nothing
+)
 _NUMERIC_NODE, _LEVELS_NODE = 5, 1  # nodes of at most this many rows are not split, as in R's forests
 
 
@@ -87,7 +90,7 @@ def _notes(folds: Floats, n: int, n_rows: int) -> str:
         notes.append(f"{n_rows - n} rows with missing values excluded")
     undefined = int(np.isnan(folds[:, 0]).sum())
     if undefined:
-        notes.append(f"{undefined} of {len(folds)} halves have one value only")
+        notes.append(f"{undefined} of {len(folds)} halves have one value only, or nearly so")
     return "; ".join(notes)
 
 
@@ -145,7 +148,8 @@ def _explained(task: RegressionTask, train: Rows, test: Rows) -> Callable[[Float
     wanted = task.outputs[test]
     if task.numeric:
         spread = float(((wanted - wanted.mean()) ** 2).sum())
-        return lambda predicted: 1 - float(((wanted - predicted) ** 2).sum()) / spread if spread > 0 else np.nan
+        varies = wanted.var() > _LEAST_VARIANCE * task.outputs.var()
+        return lambda predicted: 1 - float(((wanted - predicted) ** 2).sum()) / spread if varies else np.nan
     level = wanted.argmax(axis=1)
     most_frequent = task.outputs[train].sum(axis=0).argmax()
     wrong = float((level != most_frequent).sum())

@@ -136,7 +136,7 @@ def _spread(values: Floats, weights: Floats | None, way: Way, n_points: int) -> 
     rank = np.cumsum(mass) - mass / 2  # of the middle of the rows with this value
     rank = (rank - rank[0]) / (rank[-1] - rank[0])
     mixed = (rank + (distinct / 2 - low) / (high - low)) / 2
-    return np.asarray(np.interp(np.linspace(0, 1, n_points), mixed, distinct), dtype=np.float64)
+    return np.asarray(2 * np.interp(np.linspace(0, 1, n_points), mixed, distinct / 2), dtype=np.float64)
 
 
 def edges_of(info: ColumnInfo, x: Floats, weights: Floats | None, grid: GridSpec, grid_resolution: int) -> GridAxis:

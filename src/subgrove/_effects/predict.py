@@ -11,6 +11,7 @@ Requirements this design meets:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -233,13 +234,15 @@ class ModelOutputs:
         """Return predictions of the outputs with a curve: (rows, outputs)."""
         table = predictions.reshape(len(predictions), -1)
         columns = self.columns(table.shape[1])
-        try:
-            return np.asarray(table if len(columns) == table.shape[1] else table[:, columns], dtype=np.float64)
-        except (TypeError, ValueError):
-            raise ModelError(
-                f"{self.method} returned {predictions.dtype} ({about()}), such as {predictions.ravel()[0]!r}, but "
-                f"effects need numbers. Pass response_method='predict_proba' or 'decision_function', or a function."
-            ) from None
+        with suppress(TypeError, ValueError):
+            if table.dtype.kind in "iufbO":
+                numbers = np.asarray(table if len(columns) == table.shape[1] else table[:, columns], dtype=np.float64)
+                if table.dtype != object or np.isfinite(numbers).all():
+                    return numbers
+        raise ModelError(
+            f"{self.method} returned {predictions.dtype} ({about()}), such as {predictions.ravel()[0]!r}, but "
+            f"effects need numbers. Pass response_method='predict_proba' or 'decision_function', or a function."
+        )
 
 
 def place_of(wanted: Any, labels: Sequence[Any]) -> int | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,7 +18,7 @@ from subgrove._core.weights import RelativeWeights
 from subgrove._data.columns import NamedGroup
 from subgrove._scoring.feature_result import Calibration, FeatureResult
 from subgrove._scoring.fidelity_check import FidelityCheck
-from subgrove.exceptions import FormatError
+from subgrove.exceptions import FormatError, SubgroveError
 
 FORMAT = 1
 Result = TypeVar("Result")
@@ -41,10 +42,15 @@ def read_result(kind: str, result_class: type[Result], path: str | Path) -> Resu
         values = {name: _unpacked(value) for name, value in values.items()}
         if not all(isinstance(score, FeatureResult) for score in values.get("scores", ())):
             raise TypeError("scores of features are missing")
-        return result_class(**values)
-    except FormatError:
+        result = result_class(**values)
+        for table in ("overall", "by_subgroup", "per_row"):  # whose errors are then those of the file
+            with suppress(SubgroveError):  # a score of all rows together has no value for each subgroup
+                getattr(result, table) if hasattr(result_class, table) else None
+        repr(result)
+        return result
+    except (FormatError, OSError, MemoryError):
         raise
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except Exception as error:  # what a damaged file leads to has no common class
         raise FormatError(f"{path} is not a file that `save` wrote: {error!r}.") from error
 
 

@@ -232,6 +232,8 @@ def _classes(model: Any) -> tuple[Any, ...]:
 def _checked(predictions: Any, n_rows: int, about: About, method: str) -> Predictions:
     if isinstance(predictions, list) and predictions and all(np.ndim(one) == 2 for one in predictions):
         predictions = np.hstack([np.asarray(one) for one in predictions])  # probabilities of several outputs
+    if np.ma.is_masked(predictions):
+        raise ModelError(f"{method} returned masked predictions ({about(None)}). It must predict each row.")
     values = np.asarray(predictions)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
@@ -301,6 +303,8 @@ def read_target(
         raise InputError(
             f"y has {int(missing.sum())} missing values, the first in row {row}. Drop these rows from X and y."
         )
+    if raw.dtype == object and any(isinstance(value, list | dict | set | np.ndarray) for value in raw.ravel()):
+        raise InputError("y has lists or other collections as values. Pass one number or label for each row.")
     needs = {loss.response_method for loss in losses}
     numbers = _numbers(raw, losses) if "value" in needs else None
     codes = None
@@ -325,8 +329,9 @@ def read_target(
 
 
 def _raw(y: Any) -> npt.NDArray[Any]:
-    if isinstance(y, str) or not hasattr(y, "__len__"):
-        raise InputError(f"y must be a column with one value for each row; got {type(y).__name__}.")
+    if isinstance(y, str) or not hasattr(y, "__len__") or np.ma.is_masked(y):
+        given = "masked values" if np.ma.is_masked(y) else type(y).__name__
+        raise InputError(f"y must be a column with one value for each row; got {given}.")
     if type(y).__module__.startswith("pyarrow") and hasattr(y, "to_numpy"):
         y = y.to_numpy(zero_copy_only=False)
     raw = np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else y)

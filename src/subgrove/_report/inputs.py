@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._core.execution import effective_jobs, read_seed, stream
+from subgrove._core.files import utf8
 from subgrove._core.kinds import Rows
 from subgrove._core.text import quote
 from subgrove._core.validate import number_in, reject_another_index, whole_number
@@ -104,7 +105,15 @@ def read_labels(labels: Any) -> ReportLabels:
                 f"labels[{name!r}] must be {'a mapping' if kind is Mapping else 'a str'}; got {type(value).__name__}."
             )
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    return ReportLabels(**{"created": now, **{name: value for name, value in values.items() if value is not None}})
+    given = {name: _valid_text(value) for name, value in values.items() if value is not None}
+    return ReportLabels(**{"created": now, **given})
+
+
+def _valid_text(label: Any) -> Any:
+    """Return text, or a mapping to texts, in which halves of surrogate pairs are escaped: no file can hold them."""
+    if isinstance(label, Mapping):
+        return {name: _valid_text(str(text)) for name, text in label.items()}
+    return utf8(label).decode()
 
 
 @dataclass(frozen=True, eq=False)

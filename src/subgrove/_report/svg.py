@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from itertools import accumulate, takewhile
 
 from markupsafe import Markup, escape
 
@@ -154,9 +155,9 @@ def shorten(words: str, room: float, size: float) -> str:
     words = " ".join(words.split())
     if width_of(words, size) <= room:
         return words
-    while words and width_of(words + DOTS, size) > room:
-        words = words[:-1]
-    return words.rstrip() + DOTS
+    left = room - width_of(DOTS, size)
+    ends = accumulate(size * _width(letter) for letter in words)
+    return words[: sum(1 for _ in takewhile(lambda end: end <= left, ends))].rstrip() + DOTS
 
 
 def wrap(words: str, room: float, size: float, most: int) -> list[str]:

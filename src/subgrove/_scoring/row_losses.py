@@ -33,6 +33,7 @@ RowIndex = slice | npt.NDArray[np.intp]
 ALL = slice(None)
 _REVERSED = 4.0  # standard errors below which probabilities are taken to be of the other class
 _ROUNDING = 1e-6  # how far beyond 0 and 1 a probability may be
+_ROUNDED_SUM = 0.05  # how far from 1 the sum of probabilities may be, of which some models give two decimals only
 
 
 def constant_predictions(
@@ -155,7 +156,7 @@ class RowLosses:
             return y, predictions
         if loss.response_method == "probability":
             assert target.codes is not None
-            return target.codes[rows], _probabilities(predictions, target, about)
+            return target.codes[rows], _summing_to_one(_probabilities(predictions, target, about), target, about)
         if loss.response_method == "label":
             return self.labels(predictions, rows, about)
         return target.raw[rows], predictions
@@ -174,7 +175,12 @@ class RowLosses:
 
     @staticmethod
     def _finite(loss: Loss, values: Any, n_rows: int, about: About) -> Floats:
-        given = np.asarray(values, dtype=np.float64)
+        try:
+            given = np.asarray(np.ma.filled(values, np.nan) if np.ma.is_masked(values) else values, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise ParameterError(
+                f"loss {loss.name!r} gave values that are not numbers: {error}. It must give one number for each row."
+            ) from error
         if given.base is not None or not given.flags.owndata:
             given = given.copy()  # it is written to below, and may be a part of y
         if given.shape != (n_rows,):
@@ -280,6 +286,17 @@ def _probabilities(predictions: Predictions, target: Target, about: About) -> Fl
             f"needed ({about(None)}). Pass a model or function that gives probabilities, or choose another loss."
         )
     return predictions
+
+
+def _summing_to_one(probabilities: Floats, target: Target, about: About) -> Floats:
+    for part in _split(probabilities, target):
+        sums = part.sum(axis=1)
+        if sums.size and np.abs(sums - 1).max() > _ROUNDED_SUM:
+            raise ModelError(
+                f"The model gave probabilities that sum to {sums[np.abs(sums - 1).argmax()]:.4g} in a row "
+                f"({about(None)}). They must sum to 1: divide them by their sum, or use loss='zero_one'."
+            )
+    return probabilities
 
 
 def _several(target: Target) -> bool:

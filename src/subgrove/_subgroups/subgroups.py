@@ -255,4 +255,5 @@ class Subgroups(Mapping[str, Partition]):
             partitions = tuple(Partition.from_dict(partition) for partition in values["partitions"])
             columns = msgspec.convert(values["columns"], tuple[ColumnInfo, ...])
             subgroups = cls(partitions, columns, str(values["fingerprint"]), dict(values["parameters"]))
+            repr(subgroups)  # which needs all parameters
         return subgroups

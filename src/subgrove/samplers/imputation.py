@@ -24,6 +24,8 @@ from subgrove.samplers.predicted_probabilities import sample_levels
 from subgrove.samplers.resampled_feature import ResampledFeature, RowGroups
 
 ResidualSource = Literal["oob", "train", "test"]
+_FEW_LEVELS = 100
+_MAX_SIZE = 500_000_000  # trees x rows x levels of a feature with more levels: about a minute, and 4 GB of memory
 
 
 @dataclass(eq=False, repr=False)
@@ -121,6 +123,11 @@ class Imputation(Sampler):
         rows = np.flatnonzero(~np.isnan(values) if values.dtype.kind == "f" else values >= 0)
         predictors, values = one_hot(table, name, given)[rows], values[rows]
         levels, first, code = np.unique(values, return_index=True, return_inverse=True)
+        if not numeric and len(levels) > _FEW_LEVELS and self.n_trees * len(rows) * len(levels) > _MAX_SIZE:
+            raise ParameterError(
+                f"sampler 'imputation' would need too much memory for {name!r}, which has {len(levels):,} levels in "
+                f"{len(rows):,} rows. Merge rare levels, pass fewer trees (n_trees), or use the default sampler."
+            )
         # The mean of an indicator is the level's share, and the decrease of squared error that of the Gini impurity.
         outputs = values[:, None] if numeric else (code[:, None] == np.arange(len(levels))).astype(np.float64)
         forest = grow_forest(

@@ -78,7 +78,10 @@ class UserSampler(FittedSampler):
         changes = {}
         for name in feature:
             values = columns[name]
-            values = np.asarray(values.to_numpy() if hasattr(values, "to_numpy") else values)
+            if np.ma.is_masked(values):
+                raise SamplerError(f"sample returned masked values for feature {name!r}, repeat {repeat}.")
+            # A copy, since a sampler may yield the same array again with other values.
+            values = np.array(values.to_numpy() if hasattr(values, "to_numpy") else values)
             if values.shape != (n_rows,):
                 raise SamplerError(
                     f"sample returned values of shape {values.shape} for feature {name!r}, repeat {repeat}, but there "

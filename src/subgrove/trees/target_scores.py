@@ -35,13 +35,13 @@ class Support:
     high: float
 
     @classmethod
-    def of(cls, x: Floats) -> Support:
-        """Return the range of x."""
+    def of(cls, x: Floats, name: str = "x") -> Support:
+        """Return the range of x, which is called `name` in an error."""
         support = cls(float(x.min()), float(x.max()))
         if not support.half > 1e-300:
             raise InputError(
-                f"x has a range of {support.high - support.low:g}, too small for floats. Rescale it: multiply x by a "
-                f"large number."
+                f"{name} has a range of {support.high - support.low:g}, too small for floats. Rescale it: multiply "
+                f"{name} by a large number."
             )
         return support
 
@@ -289,7 +289,7 @@ def transformation_scores(
     sorted_rows: Callable[[], npt.NDArray[Any]] | None = None,
 ) -> TargetScores:
     """Return the scores of a numeric target's transformation model; `sorted_rows` returns its ascending order."""
-    support = Support.of(values)
+    support = Support.of(values, target.name)
     if likelihood == "interval" or (likelihood == "auto" and target.is_integer):
         return IntervalScores(values, support, order)
     return DensityScores(values, support, order, sorted_rows or (lambda: ascending(values)))

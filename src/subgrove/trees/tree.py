@@ -313,7 +313,7 @@ def restoring(name: str, values: Any) -> Iterator[None]:
         raise FormatError(f"Expected a dictionary of {name}.to_dict() in format {FORMAT}; got {received!r}.")
     try:
         yield
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, ArithmeticError, RecursionError) as error:
         raise FormatError(f"The dictionary is not one of {name}.to_dict(): {error!r}.") from error
 
 

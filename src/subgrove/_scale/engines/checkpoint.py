@@ -30,7 +30,8 @@ from subgrove._version import __version__
 from subgrove.exceptions import FormatError, ParameterError, SubgroveWarning
 
 FORMAT = 1
-OF = "of_run"  # the name under which a file of sums says which run it belongs to
+OF = "of_run"  # the name under which a file of sums says which run and chunk it belongs to
+_DAMAGED = (OSError, ValueError, KeyError, TypeError, EOFError, MemoryError, zipfile.BadZipFile, zlib.error)
 
 
 @dataclass(frozen=True)
@@ -53,9 +54,9 @@ class Checkpoint:
         try:
             with open(self.file(number), "rb") as file, np.load(file, allow_pickle=False) as saved:
                 sums = {name: saved[name] for name in saved.files}
-            if str(sums.pop(OF)) != self.digest:
-                raise ValueError("it belongs to another run")
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+            if str(sums.pop(OF)) != f"{self.digest}/{number}":
+                raise ValueError("it belongs to another run or chunk")
+        except _DAMAGED as error:
             text = f"{self.file(number)} cannot be used ({error}); its chunk is done again."
             warnings.warn(text, SubgroveWarning, stacklevel=2)
             return None
@@ -64,7 +65,7 @@ class Checkpoint:
     def write(self, number: int, sums: ChunkArrays) -> None:
         """Keep sums of a chunk: whole, or not at all."""
         content = io.BytesIO()
-        np.savez(content, **{OF: np.array(self.digest)}, **sums)  # type: ignore[arg-type]  # its stub wants a flag
+        np.savez(content, **{OF: np.array(f"{self.digest}/{number}")}, **sums)  # type: ignore[arg-type]  # its stub wants a flag
         _write(self.file(number), content.getvalue())
 
 
@@ -86,7 +87,7 @@ def open_checkpoint(folder: Path | str, mark: str, chunks: Sequence[SupportsChun
         write_run(folder, run)
     try:
         found = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise FormatError(f"{folder / 'run.json'} cannot be read: {error}. Name another checkpoint folder.") from error
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise FormatError(f"{folder / 'run.json'} is no checkpoint of this version. Name another checkpoint folder.")

@@ -34,6 +34,7 @@ from subgrove._scale.engines.base import (
     run_with_warnings,
     unwrap,
 )
+from subgrove.exceptions import ClusterError
 
 IDLE_SECONDS = 30
 THREAD_VARIABLES = (
@@ -98,8 +99,15 @@ class ProcessEngine(PoolEngine):
         sent = pickle_work(work)
         handle, name = tempfile.mkstemp(prefix="subgrove-", suffix=".work")
         self.file = Path(name)
-        with os.fdopen(handle, "wb") as file:
-            file.write(sent.data)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(sent.data)
+        except OSError as error:
+            self.file.unlink(missing_ok=True)
+            raise ClusterError(
+                f"The model cannot be sent to other processes: {self.file} cannot be written ({error.strerror}). "
+                f"Make room there, set TMPDIR to another folder, or use n_jobs=1."
+            ) from error
         self.task = partial(in_process, self.file, sent.run, sent.version)
 
     def room(self) -> int:

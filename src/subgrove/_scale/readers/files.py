@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import glob
 import json
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -63,7 +64,7 @@ def parquet_files(path: str, argument: str) -> list[FoundFile]:
 
 
 def _reject_folder(folder: Path, argument: str) -> NoReturn:
-    others = sorted(place for place in folder.rglob("*") if place.is_file())
+    others = sorted(_entries_below(folder))
     for place in others:
         _reject_text(place, argument, whole=folder)
     what = f"{len(others)} other files" if others else "nothing"
@@ -77,7 +78,7 @@ def _files_below(place: Path) -> list[FoundFile]:
     """The Parquet files of a folder, in the order of their names; or the file itself, if it is one."""
     if not place.is_dir():
         return [FoundFile(str(place), place.name, _folders(place.parts[:-1]))] if _is_parquet(place) else []
-    files = {file.relative_to(place): file for file in sorted(place.rglob("*")) if _is_parquet(file)}
+    files = {file.relative_to(place): file for file in sorted(_entries_below(place)) if _is_parquet(file)}
     return [
         FoundFile(str(file), name.as_posix(), _folders(name.parts[:-1]))
         for name, file in files.items()
@@ -85,8 +86,21 @@ def _files_below(place: Path) -> list[FoundFile]:
     ]
 
 
+def _entries_below(folder: Path) -> Iterator[Path]:
+    """Files of a folder and its subfolders, linked ones too; a link to a folder around it is not followed."""
+
+    def fail(error: OSError) -> NoReturn:
+        raise InputError(f"The folder {error.filename} cannot be read: {error.strerror}. Check its permissions.")
+
+    for path, folders, names in os.walk(folder, onerror=fail, followlinks=True):
+        place = Path(path)
+        around = {one.resolve() for one in (place, *place.parents, *place.resolve().parents)}
+        folders[:] = [name for name in folders if (place / name).resolve() not in around]
+        yield from (place / name for name in names)
+
+
 def _is_parquet(place: Path) -> bool:
-    return place.suffix.lower() in SUFFIXES and place.is_file()
+    return place.suffix.lower() in SUFFIXES and not place.is_dir()
 
 
 def _folders(parts: tuple[str, ...]) -> tuple[tuple[str, str | None], ...]:
@@ -120,30 +134,42 @@ class ParquetFile:
         Rows of each of these row groups that the filter keeps.
     filter : pyarrow Expression, optional
         Which rows are used; all of them if None.
+    version : str
+        Size and time of change when the file was opened.
     """
 
     name: str
     fragment: Any
     group_rows: tuple[int, ...]
     filter: Any = None
+    version: str = ""
 
     @classmethod
     def of(cls, name: str, fragment: Any, schema: Any, kept: Any = None) -> ParquetFile:
         """The file, its rows counted."""
+        version = file_version(fragment)
         if kept is None:
-            return cls(name, fragment, tuple(group.num_rows for group in fragment.row_groups))
+            return cls(name, fragment, tuple(group.num_rows for group in fragment.row_groups), version=version)
         # With the whole schema, since a filter may use a column of folders.
         scanners = [group.scanner(schema=schema, columns=[], filter=kept) for group in fragment.split_by_row_group()]
-        return cls(name, fragment, tuple(int(scanner.count_rows()) for scanner in scanners), kept)
+        return cls(name, fragment, tuple(int(scanner.count_rows()) for scanner in scanners), kept, version)
+
+    def reject_changed(self) -> None:
+        """Raise if the file was written again since it was opened: its rows would be mixed with earlier ones."""
+        if file_version(self.fragment) != self.version:
+            raise OSError(f"{self.name} was changed during the run. Run again when all files are complete")
 
     def batches(self, columns: Sequence[str], schema: Any, groups: Sequence[int]) -> Iterator[Any]:
         """Record batches of the rows of some row groups, given by their places, that the filter keeps."""
+        import pyarrow.dataset as ds
+
         if self.filter is None:
             yield from self.stored_batches(columns, groups)
             return
         options = {"columns": list(columns), "filter": self.filter, "schema": schema, "batch_size": BATCH_ROWS}
         some = self.fragment.subset(row_group_ids=self._ids(groups))
-        yield from some.to_batches(**options, batch_readahead=1, fragment_readahead=0)
+        verified = ds.ParquetFragmentScanOptions(page_checksum_verification=True)
+        yield from some.to_batches(**options, batch_readahead=1, fragment_readahead=0, fragment_scan_options=verified)
 
     def stored_batches(self, columns: Sequence[str], groups: Sequence[int] | None = None) -> Iterator[Any]:
         """Record batches of all rows of some row groups, read in small steps, with the types that the file has."""
@@ -156,7 +182,8 @@ class ParquetFile:
         # With a buffer, columns are read page by page and not whole; over a network larger steps are worth it.
         size = 1 << 16 if filesystem.type_name == "local" else 1 << 22
         source = filesystem.open_input_file(self.fragment.path)
-        with pq.ParquetFile(source, metadata=self.fragment.metadata, pre_buffer=False, buffer_size=size) as file:
+        options = {"metadata": self.fragment.metadata, "page_checksum_verification": True, "pre_buffer": False}
+        with pq.ParquetFile(source, **options, buffer_size=size) as file:
             for batch in file.iter_batches(BATCH_ROWS, row_groups=self._ids(groups), columns=stored):
                 arrays = [
                     batch.column(name) if name in stored else pa.repeat(own.get(name), len(batch)) for name in columns
@@ -191,9 +218,14 @@ def file_stamp(files: Sequence[ParquetFile]) -> str:
     """A short text that is another one after a file was written again: from sizes and times of change."""
     digest = sha256()
     for file in files:
-        info = file.fragment.filesystem.get_file_info(file.fragment.path)
-        digest.update(f"{info.path}\0{info.size}\0{info.mtime_ns}\n".encode("utf-8", "surrogatepass"))
+        digest.update(f"{file.fragment.path}\0{file.version}\n".encode("utf-8", "surrogatepass"))
     return digest.hexdigest()[:16]
+
+
+def file_version(fragment: Any) -> str:
+    """Size and time of change of a file."""
+    info = fragment.filesystem.get_file_info(fragment.path)
+    return f"{info.size}\0{info.mtime_ns}"
 
 
 def arrow_types_of(files: Sequence[ParquetFile], schema: Any, backend: str) -> ArrowTypes:

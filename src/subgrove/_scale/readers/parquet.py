@@ -68,11 +68,17 @@ class BatchReader:
 
     def read(self, columns: Sequence[str]) -> Any:
         """These columns, in this order."""
-        return self.view.table(self._batches(columns), columns)
+        return self._unchanged(self.view.table(self._batches(columns), columns))
 
     def take(self, columns: Sequence[str], places: Places) -> Any:
         """Some rows; the others are let go batch by batch."""
-        return self.view.table(take_rows(self._batches(columns), places), columns)
+        return self._unchanged(self.view.table(take_rows(self._batches(columns), places), columns))
+
+    def _unchanged(self, table: Any) -> Any:
+        """The table, if no file was written again before it was read."""
+        for span in self.spans:
+            span.file.reject_changed()
+        return table
 
     def _batches(self, columns: Sequence[str]) -> Iterator[Any]:
         for span in self.spans:
