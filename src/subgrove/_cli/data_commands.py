@@ -42,12 +42,7 @@ def dependence(options: FeatureOptions, output: Output) -> None:
     import subgrove
 
     X, features = _read_features(options, output)
-    result = subgrove.dependence(
-        X,
-        features=features,
-        random_state=options.random_state,
-        n_jobs=options.n_jobs,
-    )
+    result = subgrove.dependence(X, features=features, random_state=options.random_state, n_jobs=options.n_jobs)
     table = result.table.sort_values("explained", ascending=False, kind="stable")
     rows = [
         (row["feature"], "" if row["explained"] is None else percent(row["explained"]), row["predictors"], row["note"])

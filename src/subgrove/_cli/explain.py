@@ -21,23 +21,13 @@ from subgrove._cli.reading import (
     read_table_file,
     selected_columns,
 )
-from subgrove._cli.splitting import (
-    TRAIN_SHARE,
-    dependent_groups,
-    describe_split,
-    known_classes,
-    split_rows,
-    with_roles,
-)
+from subgrove._cli.splitting import TRAIN_SHARE, dependent_groups, describe_split, known_classes, split_rows, with_roles
 from subgrove._cli.terminal import STDOUT, Output, check_output, number, write_result
 from subgrove._core.text import percent
 from subgrove._report.leakage import leakage_sentence
 from subgrove.exceptions import ParameterError
 
-FIDELITY_NOTES = {
-    "failed": "resampled rows are unrealistic",
-    "unknown": "realism of resampled rows unknown",
-}
+FIDELITY_NOTES = {"failed": "resampled rows are unrealistic", "unknown": "realism of resampled rows unknown"}
 
 
 @dataclass(frozen=True, eq=False)

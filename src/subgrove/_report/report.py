@@ -25,13 +25,7 @@ from subgrove._data.table import read_once
 from subgrove._importance import ImportanceResult, importance
 from subgrove._report.comparison import KEY, Comparison, compared, named_models, read_comparison
 from subgrove._report.dependent_rows import dependence_warnings
-from subgrove._report.features import (
-    ReportResults,
-    feature_gaps,
-    feature_summaries,
-    fidelity_of,
-    group_summaries,
-)
+from subgrove._report.features import ReportResults, feature_gaps, feature_summaries, fidelity_of, group_summaries
 from subgrove._report.findings import cautions, highlights
 from subgrove._report.inputs import ReportInputs, ReportLabels, read_inputs, read_labels
 from subgrove._report.leakage import leaking_columns
