@@ -10,13 +10,13 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-import warnings
 from collections.abc import Sequence
 from concurrent.futures import CancelledError
 from typing import Any
 
 import distributed
 
+from subgrove._core.validate import warn
 from subgrove._scale.engines.base import (
     ChunkArrays,
     ChunkReply,
@@ -31,7 +31,7 @@ from subgrove._scale.engines.base import (
     run_with_warnings,
     unwrap,
 )
-from subgrove.exceptions import ClusterError, ParameterError, SubgroveWarning
+from subgrove.exceptions import ClusterError, ParameterError
 
 LOOK_AGAIN = 2.0  # seconds between two requests for the list of workers
 PATIENCE = 60  # seconds without any worker before a warning
@@ -87,8 +87,7 @@ class DaskEngine(Engine):
                 return next(future for future in tickets if future in done)
             except TimeoutError:
                 if not warned and not self._n_threads():
-                    text = f"{self.name} has no worker; chunks wait until there is one."
-                    warnings.warn(text, SubgroveWarning, stacklevel=2)
+                    warn(f"{self.name} has no worker; chunks wait until there is one.")
                     warned = True
             except (CancelledError, OSError) as error:
                 raise self._lost() from error
