@@ -22,7 +22,8 @@ from subgrove._core.html_views import html_of
 from subgrove._core.text import count_of
 from subgrove._core.validate import names_arguments
 from subgrove._data.table import read_once
-from subgrove._importance import ImportanceResult, importance
+from subgrove._importance.importance import importance
+from subgrove._importance.result import ImportanceResult
 from subgrove._report.comparison import KEY, Comparison, compared, named_models, read_comparison
 from subgrove._report.dependent_rows import dependence_warnings
 from subgrove._report.features import ReportResults, feature_gaps, feature_summaries, fidelity_of, group_summaries
