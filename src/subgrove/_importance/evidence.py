@@ -95,7 +95,7 @@ def overall_findings(
     """
     lines = adjusted_p_values([overall_line(result, score, at) for score in result.scores])
     return {
-        score.title: (line, _finding(result, score, at, line, share, checked=checked))
+        score.title: (line, _finding(result, at, line, share, checked and is_unrealistic(score)))
         for score, line in zip(result.scores, lines, strict=True)
     }
 
@@ -105,7 +105,7 @@ def subgroup_findings(
 ) -> list[tuple[dict[str, Any], Finding]]:
     """Return the same for the subgroups of a feature; p-values are adjusted for their number."""
     lines = adjusted_p_values(subgroup_lines(result, score, at))
-    return [(line, _finding(result, score, at, line, share)) for line in lines]
+    return [(line, _finding(result, at, line, share, is_unrealistic(score))) for line in lines]
 
 
 def differs(most: tuple[float, float], least: tuple[float, float], n_subgroups: int, level: float) -> bool:
@@ -129,14 +129,6 @@ def differs(most: tuple[float, float], least: tuple[float, float], n_subgroups: 
     return bool(most[0] - least[0] > margin)
 
 
-def _finding(
-    result: ImportanceData,
-    score: FeatureResult,
-    at: int,
-    line: Mapping[str, Any],
-    share: float,
-    *,
-    checked: bool = True,
-) -> Finding:
+def _finding(result: ImportanceData, at: int, line: Mapping[str, Any], share: float, unrealistic: bool) -> Finding:
     gain, _ = reference_of(result, at)
-    return finding_of(line, gain, result.level, unrealistic=checked and is_unrealistic(score), share=share)
+    return finding_of(line, gain, result.level, unrealistic=unrealistic, share=share)

@@ -40,17 +40,10 @@ from subgrove.samplers.base import Feature
 
 MARK = "!"
 NOT_REALISTIC = "resampled rows are not realistic"
-_CONDITIONAL = (
-    "auto",
-    "cart",
-    "forest_nodes",
-    "imputation",
-    "intervals",
-    "knockoffs",
-    "shifted_subgroups",
-    "subgroups",
+_KINDS = {"marginal": "marginal", "left out": "LOCO"} | dict.fromkeys(
+    ("auto", "cart", "forest_nodes", "imputation", "intervals", "knockoffs", "shifted_subgroups", "subgroups"),
+    "conditional",
 )
-_KINDS = {**dict.fromkeys(_CONDITIONAL, "conditional"), "marginal": "marginal", "left out": "LOCO"}
 _MAX_SHOWN = 20  # features in the text of a result
 _ROUNDING = 1e-12  # smaller relative differences count as 0
 

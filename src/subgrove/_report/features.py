@@ -185,17 +185,16 @@ def feature_summaries(
 ) -> tuple[list[FeatureSummary], int]:
     """Return all features by rank, and the number of rows predicted for curves; `advance` reports progress."""
     single = [score for score in with_rows(results.conditional.scores, "report") if len(score.feature) == 1]
-    estimates, summaries, n_rows = results.estimates, [], 0
+    summaries, n_rows = [], 0
     for place, score in enumerate(sorted(single, key=lambda score: -float(score.overall[0].mean()))):
         curves = curves_of(inputs, score.title, results.conditional.subgroups.get(score.title))
-        conditional, marginal = (each[score.title] for each in estimates)
-        summaries.append(_summary(inputs, results, score, place + 1, curves, conditional, marginal))
+        summaries.append(_summary(inputs, results, score, place + 1, curves))
         n_rows += curves.rows_predicted
         advance(1)
     return summaries, n_rows
 
 
-def group_summaries(inputs: ReportInputs, results: ReportResults) -> tuple[GroupSummary, ...]:
+def group_summaries(results: ReportResults) -> tuple[GroupSummary, ...]:
     """Return the groups of features, the most important first."""
     summaries = []
     conditional, marginal = results.estimates
@@ -211,15 +210,10 @@ def group_summaries(inputs: ReportInputs, results: ReportResults) -> tuple[Group
 
 
 def _summary(
-    inputs: ReportInputs,
-    results: ReportResults,
-    score: FeatureResult,
-    rank: int,
-    curves: FeatureCurves,
-    conditional: Estimate,
-    marginal: Estimate,
+    inputs: ReportInputs, results: ReportResults, score: FeatureResult, rank: int, curves: FeatureCurves
 ) -> FeatureSummary:
     result, name = results.conditional, score.title
+    conditional, marginal = (each[name] for each in results.estimates)
     other = next(one for one in results.marginal.scores if one.title == name)
     partition = result.subgroups.get(name)
     choice = next(iter((result.settings.get("choices") or {}).get(name, [])), None)

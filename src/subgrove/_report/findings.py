@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from subgrove._core.text import count_of, listed, number, percent
 from subgrove._report.leakage import leakage_sentence
 from subgrove._report.model_summary import ImportantSize, ModelSummary
-from subgrove._report.summary import DataSummary, DependenceSummary, FeatureSummary, GroupSummary
+from subgrove._report.summary import DataSummary, DependenceSummary, Estimate, FeatureSummary, GroupSummary
 from subgrove._report.wording import contrast, shared_with, tidy, with_range
 
 _MOST = 5
@@ -18,6 +18,8 @@ _NAMED = 3  # important features with their numbers
 _NEARLY_PERFECT = 0.98  # skill from which on a column may contain the target
 _REDUNDANT = 0.9  # explained share from which on a feature is called nearly redundant
 _SHARED = 0.25  # share of the marginal importance that the gap has to exceed
+
+Driver = FeatureSummary | GroupSummary
 
 
 def highlights(
@@ -51,14 +53,14 @@ def highlights(
     return tuple(tidy(sentence) for sentence in sentences)
 
 
-def _name(one: FeatureSummary | GroupSummary) -> str:
+def _name(one: Driver) -> str:
     return one.feature if isinstance(one, FeatureSummary) else one.name
 
 
-def _drivers(features: Sequence[FeatureSummary], groups: Sequence[GroupSummary]) -> list[FeatureSummary | GroupSummary]:
+def _drivers(features: Sequence[FeatureSummary], groups: Sequence[GroupSummary]) -> list[Driver]:
     """Return groups, and features that belong to none, the most important first."""
     grouped = {name for group in groups for name in group.features}
-    drivers: list[FeatureSummary | GroupSummary] = [*groups, *(one for one in features if one.feature not in grouped)]
+    drivers: list[Driver] = [*groups, *(one for one in features if one.feature not in grouped)]
     return sorted(drivers, key=lambda one: -one.conditional.estimate)
 
 
@@ -90,20 +92,13 @@ def _leakage(model: ModelSummary, features: Sequence[FeatureSummary]) -> list[st
     ]
 
 
-def _important(
-    important: Sequence[FeatureSummary | GroupSummary],
-    drivers: Sequence[FeatureSummary | GroupSummary],
-    limit: ImportantSize,
-    loss: str,
-) -> str:
+def _important(important: Sequence[Driver], drivers: Sequence[Driver], limit: ImportantSize, loss: str) -> str:
     """Name the important features and groups, or say that none is shown to be."""
     rule = f"at least {limit.words}, significant after Holm's adjustment"
     if not important:
         return f"No feature is shown to be important given the others ({rule}). {_by_marginal(drivers, loss)}"
-    first, *others = important[:_NAMED]
     verb = "is" if len(important) == 1 else "are"
-    effects = [f"{_joint(first)} the {loss} by {with_range(first.conditional)}"]
-    effects += [f"{_name(one)} by {with_range(one.conditional)}" for one in others]
+    effects = _effects([(one, one.conditional) for one in important[:_NAMED]], loss)
     effects += [f"{len(important) - _NAMED} more by less"] * (len(important) > _NAMED)
     n_groups = sum(isinstance(one, GroupSummary) for one in drivers)
     among = [count_of(len(drivers) - n_groups, "feature")] * (len(drivers) > n_groups)
@@ -114,25 +109,27 @@ def _important(
     )
 
 
-def _by_marginal(drivers: Sequence[FeatureSummary | GroupSummary], loss: str) -> str:
+def _by_marginal(drivers: Sequence[Driver], loss: str) -> str:
     """Name what has the largest marginal importance, where nothing adds to all others."""
     found = [one for one in drivers if one.marginal.finding == "important"]
     if not found:
         return ""
-    first, *others = sorted(found, key=lambda one: -one.marginal.estimate)[:_NAMED]
-    effects = [f"{_joint(first)} the {loss} by {with_range(first.marginal)}"]
-    effects += [f"{_name(one)} by {with_range(one.marginal)}" for one in others]
+    largest = sorted(found, key=lambda one: -one.marginal.estimate)[:_NAMED]
+    effects = _effects([(one, one.marginal) for one in largest], loss)
     return (
         f"Shuffled among all rows, {'; '.join(effects)}: the model relies on them, but each can be replaced by "
         "other features."
     )
 
 
-def _joint(one: FeatureSummary | GroupSummary) -> str:
-    return f"{one.feature} raises" if isinstance(one, FeatureSummary) else f"{one.name} together raise"
+def _effects(found: Sequence[tuple[Driver, Estimate]], loss: str) -> list[str]:
+    """Return by how much each feature or group raises the loss, in words."""
+    first = found[0][0]
+    verb = f"raises the {loss}" if isinstance(first, FeatureSummary) else f"together raise the {loss}"
+    return [f"{_name(one)} {f'{verb} ' if one is first else ''}by {with_range(size)}" for one, size in found]
 
 
-def _redundant(important: Sequence[FeatureSummary | GroupSummary]) -> str | None:
+def _redundant(important: Sequence[Driver]) -> str | None:
     """Say of the most important group that its members can replace each other."""
     group = next((one for one in important if isinstance(one, GroupSummary)), None)
     if group is None:
@@ -143,7 +140,7 @@ def _redundant(important: Sequence[FeatureSummary | GroupSummary]) -> str | None
     )
 
 
-def _directions(important: Sequence[FeatureSummary | GroupSummary]) -> str | None:
+def _directions(important: Sequence[Driver]) -> str | None:
     """Say what predictions do as the most important features increase."""
     words = [one.direction for one in important if isinstance(one, FeatureSummary) and one.direction][:_NAMED]
     return f"Other things being equal, predictions {'; they '.join(words)}." if words else None
@@ -170,7 +167,7 @@ def _overlap(
     )
 
 
-def _failed(features: Sequence[FeatureSummary | GroupSummary]) -> list[str]:
+def _failed(features: Sequence[Driver]) -> list[str]:
     return [_name(one) for one in features if one.fidelity is not None and one.fidelity.verdict == "failed"]
 
 

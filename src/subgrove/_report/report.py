@@ -58,9 +58,9 @@ def summarize(inputs: ReportInputs, labels: ReportLabels, messages: list[str]) -
             "n_repeats": inputs.n_repeats,
             "random_state": inputs.seed,
             "n_jobs": inputs.n_jobs,
+            "groups": inputs.used.table.clusters,
         }
         X, y = inputs.used.X, inputs.used.y
-        common["groups"] = inputs.used.table.clusters
         conditional = importance(inputs.model, X, y, sampler=inputs.sampler, train=inputs.fitted_on, **common)
         if inputs.test.table.clusters is None:
             messages += dependence_warnings(inputs.train, inputs.used, conditional.residuals)
@@ -73,7 +73,7 @@ def summarize(inputs: ReportInputs, labels: ReportLabels, messages: list[str]) -
         gaps = feature_gaps(conditional, marginal, len(inputs.test.table.names) - 1)
         advance(2 * n)
         results = ReportResults(conditional, marginal, gaps, quality.spread, inputs.min_share)
-        groups = group_summaries(inputs, results)
+        groups = group_summaries(results)
         features, n_curve_rows = feature_summaries(inputs, results, advance)
     rows = {
         "performance": quality.rows_predicted,
@@ -85,31 +85,24 @@ def summarize(inputs: ReportInputs, labels: ReportLabels, messages: list[str]) -
     model = _model_summary(inputs, labels, quality)
     shuffled = {score.title: fidelity_of(score, "shuffled") for score in marginal.scores}
     dependence = dependence_summaries(forests, inputs.features, shuffled)
+    limit, loss, level = results.important, inputs.loss.name.replace("_", " "), conditional.level
     summary = Summary(
         title=labels.title if labels.title is not None else f"What the model of {inputs.target} uses",
         created=labels.created,
-        level=conditional.level,
+        level=level,
         loss=inputs.loss.name,
         loss_unit=loss_unit(inputs),
         baseline=results.baseline,
-        important=results.important,
+        important=limit,
         model=model,
         data=data,
-        highlights=highlights(
-            model,
-            data,
-            features,
-            groups,
-            results.important,
-            inputs.loss.name.replace("_", " "),
-            results.conditional.level,
-        ),
+        highlights=highlights(model, data, features, groups, limit, loss, level),
         groups=groups,
         dependence=dependence,
         dependence_sentences=dependence_sentences(dependence),
         features=tuple(features),
-        methods=method_summary(inputs, conditional.level, forests, rows, len(gaps.by_feature)),
-        cautions=cautions(model, features, dependence, conditional.level),
+        methods=method_summary(inputs, level, forests, rows, len(gaps.by_feature)),
+        cautions=cautions(model, features, dependence, level),
         warnings=tuple(dict.fromkeys(messages)),
     )
     return summary, conditional
@@ -148,9 +141,6 @@ def _collected(messages: list[str]) -> Iterator[None]:
             others[one.category, str(one.message)] = one
     for one in others.values():
         warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
-
-
-_FORMS = (".html", ".json", ".md")
 
 
 @dataclass(frozen=True, repr=False)
@@ -223,13 +213,13 @@ class Report:
         True
         """
         place = Path(path)
-        make = {".html": self.to_html, ".json": self.to_json, ".md": self.to_markdown}.get(place.suffix.lower())
-        if make is None:
+        makers = {".html": self.to_html, ".json": self.to_json, ".md": self.to_markdown}
+        if place.suffix.lower() not in makers:
             raise ParameterError(
-                f"path={str(path)!r} must end in {', '.join(_FORMS)}, which is the format of the report."
+                f"path={str(path)!r} must end in {', '.join(makers)}, which is the format of the report."
             )
         check_file_path(place)
-        write_text(place, make())
+        write_text(place, makers[place.suffix.lower()]())
 
     @classmethod
     def load(cls, path: str | Path) -> Report:
