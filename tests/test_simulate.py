@@ -198,9 +198,7 @@ def test_the_true_sampler_gives_the_true_importance_in_every_container(container
     data = one.sample(4_000, random_state=6)
     X: Any = {"pandas": data.X, "polars": pl.from_pandas(data.X), "numpy": data.X.to_numpy()}[container]
     feature = "x0" if container == "numpy" else "x1"
-    imp = sg.importance(
-        one.model, X, data.y.to_numpy(), sampler=one.sampler, features=[feature], random_state=1
-    )
+    imp = sg.importance(one.model, X, data.y.to_numpy(), sampler=one.sampler, features=[feature], random_state=1)
     estimate, error = (float(np.asarray(imp.overall[name])[0]) for name in ("estimate", "std_error"))
     assert abs(estimate - one.importance) < 4 * error
 
