@@ -175,51 +175,20 @@ def cautions(
     model: ModelSummary, features: Sequence[FeatureSummary], dependence: Sequence[DependenceSummary], level: float
 ) -> tuple[str, ...]:
     """Return what not to conclude: from any report, and from this one."""
-    sentences = []
-    if model.verdict == "useless":
-        sentences.append(
-            "This model does not predict the target significantly better than a constant. Its importances and curves "
-            "describe the model and say nothing about the data."
-        )
-    elif model.verdict == "weak":
-        sentences.append("This model is weak. Features that it does not use may be important to a better model.")
-    elif model.verdict == "uncertain":
-        sentences.append("The test rows do not show whether this model predicts the target. Use more rows.")
-    sentences += [
-        f"{sentence} The importance of all other columns is that of what such a column leaves unexplained."
-        for sentence in _leakage(model, features)
-    ]
-    redundant = [
-        f"{one.feature} (predicted by {one.predictors[0].column})"
-        for one in dependence
-        if one.predictors and (one.explained or 0) >= _REDUNDANT
-    ]
-    sentences += [
-        "Importance describes what this model needs to predict, not causes. Changing a feature in the world need not "
-        "change the target.",
-        "A feature that is redundant with others has a low conditional importance even if the model relies on it: two "
-        "copies of a column are both low, and dropping both may cost much.",
-        *([f"Nearly redundant here: {listed(redundant)}."] if redundant else []),
-        f"Intervals ({percent(level)}) cover the choice of test rows, of donors and of random draws. They do not cover "
-        "retraining the model, other training rows for the subgroups, or multiple testing over features.",
-        "Curves are means of predictions. Beyond the range of a subgroup's rows the model extrapolates, and a curve "
-        "over all rows includes such predictions where features are dependent.",
-    ]
-    if failed := _failed(features):
-        sentences.append(
-            f"For {listed(failed)}, resampled rows are not realistic, so part of the conditional importance is the "
-            "model's behaviour on rows that do not occur."
-        )
-    unknown = [one.feature for one in features if one.fidelity is None or one.fidelity.verdict == "unknown"]
-    if unknown:
-        sentences.append(f"For {listed(unknown)}, the fidelity of resampled rows could not be checked.")
-    marked = sum(
-        one.estimate is not None and one.estimate.finding == "unknown" for f in features for one in f.subgroups
-    )
-    if marked:
-        verb = "has" if marked == 1 else "have"
-        sentences.append(
-            f"{count_of(marked, 'subgroup')} {verb} no interval: there are fewer than 50 test rows, or few of them "
-            "have most of the loss."
-        )
-    return tuple(tidy(sentence) for sentence in sentences)
+    from subgrove._report.render import text_of
+
+    names = {
+        "leakage": _leakage(model, features),
+        "redundant": [
+            f"{one.feature} (predicted by {one.predictors[0].column})"
+            for one in dependence
+            if one.predictors and (one.explained or 0) >= _REDUNDANT
+        ],
+        "failed": _failed(features),
+        "unknown": [one.feature for one in features if one.fidelity is None or one.fidelity.verdict == "unknown"],
+    }
+    texts = {what: tidy(listed(some)) for what, some in names.items() if some}
+    subgroups = [one.estimate for feature in features for one in feature.subgroups if one.estimate is not None]
+    marked = sum(one.finding == "unknown" for one in subgroups)
+    values = {**dict.fromkeys(names, ""), **texts, "marked": marked, "verdict": model.verdict, "level": level}
+    return tuple(text_of("cautions.txt.jinja", **values).splitlines())
