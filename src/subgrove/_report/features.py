@@ -19,14 +19,7 @@ from subgrove._importance.explanation import resampling_sentences
 from subgrove._importance.gap_result import Gap
 from subgrove._importance.result import ImportanceResult
 from subgrove._importance.tables import differences
-from subgrove._report import wording
-from subgrove._report.curve_shapes import (
-    curve_shape,
-    level_direction,
-    level_sentences,
-    numeric_direction,
-    numeric_sentences,
-)
+from subgrove._report import curve_shapes, wording
 from subgrove._report.curves import FeatureCurves, curves_of, distribution
 from subgrove._report.inputs import ReportInputs
 from subgrove._report.model_summary import ImportantSize
@@ -324,9 +317,9 @@ def _effect_sentences(
     for output in dict.fromkeys(line.output for line in curves.lines):
         own = [line for line in curves.lines if line.output == output]
         if numeric:
-            sentences += numeric_sentences(score.title, own, bounds, results.spread, ends)
+            sentences += curve_shapes.numeric_sentences(score.title, own, bounds, results.spread, ends)
         else:
-            sentences += level_sentences(score.title, own, results.spread)
+            sentences += curve_shapes.level_sentences(score.title, own, results.spread)
     return sentences
 
 
@@ -339,11 +332,11 @@ def _direction(results: ReportResults, score: FeatureResult, series: TypedColumn
     if line is None:
         return ""
     if series.info.kind != "numeric":
-        return level_direction(score.title, line, results.spread)
+        return curve_shapes.level_direction(score.title, line, results.spread)
     bounds = _middle_ranges(series.values, score)[0]
     dated = series.info.is_date or series.info.is_duration
-    shape = None if bounds is None else curve_shape(line, *bounds, results.spread)
-    return "" if shape is None else numeric_direction(score.title, shape, dated=dated)
+    shape = None if bounds is None else curve_shapes.curve_shape(line, *bounds, results.spread)
+    return "" if shape is None else curve_shapes.numeric_direction(score.title, shape, dated=dated)
 
 
 def _date_texts(bounds: tuple[float, float], series: TypedColumn) -> tuple[str, str]:
