@@ -23,6 +23,7 @@ REQUIRED = (
     "typer",
 )
 OPTIONAL = ("dask", "distributed", "onnxruntime", "polars", "pyarrow", "ray", "skops", "torch")
+NOT_INSTALLED = "not installed"
 _FALLBACK = {True: "compiled", False: "not installed: NumPy gives the same numbers, slower"}
 _NO_FOREST = "not installed: scikit-learn's forest is used, with other random draws"
 
@@ -51,7 +52,7 @@ def show_versions() -> None:
         kernels["forest"] = _NO_FOREST
     sections = {
         "System": {"python": platform.python_version(), "executable": sys.executable, "platform": platform.platform()},
-        "Python packages": {"subgrove": __version__} | {name: _version(name) for name in (*REQUIRED, *OPTIONAL)},
+        "Python packages": {"subgrove": __version__} | {name: version_of(name) for name in (*REQUIRED, *OPTIONAL)},
         "Compiled parts": kernels,
     }
     for title, lines in sections.items():
@@ -60,10 +61,11 @@ def show_versions() -> None:
             print(f"  {name}: {text}")
 
 
-def _version(package: str) -> str:
+def version_of(package: str) -> str:
+    """Return the version of a package, or "not installed"."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:
         return version(package)
     except PackageNotFoundError:
-        return "not installed"
+        return NOT_INSTALLED
