@@ -8,19 +8,8 @@ from subgrove._native.loader import kernels_in_use
 from subgrove._version import __version__
 
 REQUIRED = (
-    "cloudpickle",
-    "jinja2",
-    "joblib",
-    "matplotlib",
-    "msgspec",
-    "narwhals",
-    "numpy",
-    "pandas",
-    "rich",
-    "scikit-learn",
-    "scipy",
-    "threadpoolctl",
-    "typer",
+    *("charset-normalizer", "cloudpickle", "jinja2", "joblib", "matplotlib", "msgspec", "narwhals", "numpy", "pandas"),
+    *("rich", "scikit-learn", "scipy", "threadpoolctl", "typer"),
 )
 OPTIONAL = ("dask", "distributed", "onnxruntime", "polars", "pyarrow", "ray", "skops", "torch")
 NOT_INSTALLED = "not installed"
