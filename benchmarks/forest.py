@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.ensemble import RandomForestRegressor
 
-from subgrove._regress import grow_forest
+from subgrove._regress.forest import grow_forest
 
 SIZES = [(200, 9), (200, 89), (2000, 9), (2000, 89), (4000, 20)]
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from experiments.running import threads
 from subgrove._core.kinds import Floats
 from subgrove._data.replace_columns import Rows
-from subgrove._regress import RandomForest, grow_forest
+from subgrove._regress.forest import RandomForest, grow_forest
 from subgrove.samplers.donors import shuffle_within
 from subgrove.samplers.forest_reading import TreeSplits, associated_columns, grid_cells
 

@@ -27,7 +27,7 @@ import pandas as pd
 
 import subgrove as sg
 from experiments.running import threads
-from subgrove._regress import grow_forest
+from subgrove._regress.forest import grow_forest
 
 DEPTHS = (1, 2, 3, 4, 5, 30)
 METHODS = ("none", "perm", "cs_cart_30", "cs_trtr_30", "ko", "imp", "ale", "cvirf")

@@ -13,7 +13,7 @@ import subgrove as sg
 from subgrove._core.kinds import Floats
 from subgrove._data.table import read_table
 from subgrove._importance.independence_test import OtherColumns, lack_of_fit, residualize
-from subgrove._regress import FoldGrams
+from subgrove._regress.gram import FoldGrams
 from subgrove.exceptions import InputError, ParameterError
 
 N = 300

@@ -13,7 +13,7 @@ from sklearn.ensemble import RandomForestRegressor
 from experiments.conditional_forest import one_tree, times_drawn
 from subgrove._core.kinds import Floats
 from subgrove._native import loader
-from subgrove._regress import grow_forest
+from subgrove._regress.forest import grow_forest
 from subgrove.exceptions import FallbackWarning
 
 needs_compiler = pytest.mark.skipif(loader.forest is None, reason="the package was installed without a compiler")

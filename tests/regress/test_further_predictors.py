@@ -11,7 +11,7 @@ from scipy.special import ndtr
 
 from subgrove._core.kinds import Floats
 from subgrove._data.table import read_like, read_table
-from subgrove._regress import FoldGrams
+from subgrove._regress.gram import FoldGrams
 from subgrove._regress.kernel import PilotForest
 from subgrove._regress.level_means import fit_level_means
 from subgrove._regress.levels import fit_ordered_levels

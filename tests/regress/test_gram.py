@@ -8,8 +8,13 @@ import pytest
 
 from subgrove._core.kinds import Floats, Rows
 from subgrove._data.table import read_table
-from subgrove._regress import FoldGrams
-from subgrove._regress.gram import N_FOLDS, CrossValidatedLeastSquares, exceeds_standard_error, mean_and_std_error
+from subgrove._regress.gram import (
+    N_FOLDS,
+    CrossValidatedLeastSquares,
+    FoldGrams,
+    exceeds_standard_error,
+    mean_and_std_error,
+)
 from subgrove._regress.linear import _refit_without_penalty
 
 RNG = np.random.default_rng(0)

@@ -8,7 +8,7 @@ import pytest
 
 from subgrove._core.kinds import Floats
 from subgrove._data.table import Table, read_table
-from subgrove._regress import FoldGrams
+from subgrove._regress.gram import FoldGrams
 from subgrove._regress.kernel import KernelFit, PilotForest, _RidgeProblem, fit_kernel
 from subgrove._regress.levels import as_probabilities, fit_kernel_levels
 

@@ -10,8 +10,9 @@ import pytest
 
 from subgrove._core.kinds import Floats
 from subgrove._data.table import read_table
-from subgrove._regress import FoldGrams, LinearFit, fit_dense_linear, fit_sparse_linear
 from subgrove._regress import linear as fitting
+from subgrove._regress.gram import FoldGrams
+from subgrove._regress.linear import LinearFit, fit_dense_linear, fit_sparse_linear
 
 
 def columns(n: int, p: int, seed: int) -> pd.DataFrame:

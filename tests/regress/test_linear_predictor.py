@@ -8,7 +8,7 @@ import pytest
 
 from subgrove._data.encode import Design
 from subgrove._data.table import read_table
-from subgrove._regress import LinearPredictor, LinearTerm
+from subgrove._regress.linear import LinearPredictor, LinearTerm
 
 FRAME = pd.DataFrame(
     {

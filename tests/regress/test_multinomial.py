@@ -14,7 +14,7 @@ from subgrove._core.execution import Streams
 from subgrove._core.kinds import Floats, Rows
 from subgrove._data.replace_columns import Donors
 from subgrove._data.table import read_table
-from subgrove._regress import FoldGrams
+from subgrove._regress.gram import FoldGrams
 from subgrove._regress.multinomial import MultinomialFit, _fit, _softmax, fit_sparse_multinomial
 from subgrove.samplers.predicted_probabilities import LevelSampler
 

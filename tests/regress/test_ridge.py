@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.linear_model import Ridge
 
-from subgrove._regress import best_ridge_residuals, ridge_predictions
+from subgrove._regress.linear import best_ridge_residuals, ridge_predictions
 
 RNG = np.random.default_rng(0)
 

@@ -12,7 +12,8 @@ import subgrove as sg
 from subgrove._core.execution import Streams
 from subgrove._core.kinds import Floats
 from subgrove._data.table import TypedColumn, read_table
-from subgrove._regress import FoldGrams, grow_forest
+from subgrove._regress.forest import grow_forest
+from subgrove._regress.gram import FoldGrams
 from subgrove.samplers.auto.selector import special_values
 from subgrove.samplers.forest_donors import ensemble_crps, fit_donor_forest
 from subgrove.samplers.location_shift import ValueScale, judging_scale, scales_to_try

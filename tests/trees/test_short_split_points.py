@@ -50,7 +50,7 @@ def test_training_rows_stay_in_their_leaves(tree: str, seed: int) -> None:
     for before in (grew, refine_split_points(grew, training, 5)):
         after = shorten_split_points(before, training)
         assert len(after.leaves) > 1
-        np.testing.assert_array_equal(after._leaf_numbers(training.table, 2), before._leaf_numbers(training.table, 2))
+        np.testing.assert_array_equal(after._leaf_numbers(training.table), before._leaf_numbers(training.table))
         assert [node.n for node in after.nodes] == [node.n for node in before.nodes]
 
 

@@ -36,7 +36,7 @@ def cuts(tree: Tree) -> dict[str, float]:
 
 def log_likelihood(tree: Tree, training: Training) -> float:
     """Of normal distributions in the leaves."""
-    leaf = tree._leaf_numbers(training.table, 2)
+    leaf = tree._leaf_numbers(training.table)
     x = training.values
     total = 0.0
     for k in np.unique(leaf):
@@ -78,7 +78,7 @@ def test_columns_leaves_and_order_stay() -> None:
 def test_numbers_of_rows_are_counted_anew() -> None:
     tree, training = grown(*steps(300, 1))
     better = refine_split_points(tree, training, 5)
-    leaf = better._leaf_numbers(training.table, 2)
+    leaf = better._leaf_numbers(training.table)
     assert [node.n for node in better.leaves] == np.bincount(leaf).tolist()
     for node in better.nodes:
         assert np.sum(node.counts) == node.n

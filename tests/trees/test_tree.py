@@ -398,7 +398,7 @@ def test_directions_at_all_splits_lead_to_the_routed_leaf(grower: type[Grower], 
     X.loc[::11, "c"] = None
     tree = grower(max_depth=depth).fit(X, y)
     table = read_like(X, tree.columns)
-    routed = tree._routed(table, 2)
+    routed = tree._routed(table)
     np.testing.assert_array_equal(tree._leaf_numbers(table), routed)
     np.testing.assert_array_equal(tree.apply(X), np.array([leaf.id for leaf in tree.leaves])[routed])
     if len(tree.leaves) <= 9:

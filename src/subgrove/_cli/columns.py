@@ -161,7 +161,8 @@ def _describe(typed: Typed, raw: RawTable, known: KnownColumns) -> tuple[Any, In
     if not left_out and kind == "nominal" and not keep_levels:
         series, merged = _merge_rare_levels(series)
         notes = [*notes, *merged]
-        left_out = "" if keep else _too_many_rare(series)
+        if not keep and (share := float((series == OTHER).mean())) > _MAX_OTHER_SHARE:
+            left_out = f"{RARE_VALUES}: {percent(share)} of the rows would be {OTHER!r}"
     missing = int(series.isna().sum())
     return series, InferredColumn(name, kind, missing, _summary(series, kind), "; ".join(notes), left_out, form)
 
@@ -202,8 +203,8 @@ def _typed_text(values: Any, numbers: NumericText, raw: RawTable, known: KnownCo
             notes = ["codes of digits, read as levels"]
         elif required or share >= NUMERIC_SHARE:
             others = [known.formats[name]] if known.formats.get(name) else clear
-            read = numbers.read(known.options.decimal, others, raw.decimal_comma)
-            return _finite(values.str.strip().map(read.values).astype(float), read.notes, read.decimal)
+            found, notes, decimal = numbers.read(known.options.decimal, others, raw.decimal_comma)
+            return _finite(values.str.strip().map(found).astype(float), notes, decimal)
         elif share >= _MIN_SHARE:
             notes = [f"{share:.0%} numbers, read as levels because of {odd} (override with --numeric {name!r})"]
     merged, spellings = (values.str.strip(), []) if known.as_stored else _merge_spellings(values)
@@ -332,11 +333,6 @@ def merge_levels(series: Any, frequent: tuple[str, ...]) -> Any:
     text = series.astype(object)
     merged = text.where(text.isna() | text.isin(list(frequent)), OTHER)
     return pd.Series(pd.Categorical(merged, [*frequent, OTHER]), index=series.index, name=series.name)
-
-
-def _too_many_rare(series: Any) -> str:
-    share = float((series == OTHER).mean())
-    return f"{RARE_VALUES}: {percent(share)} of the rows would be {OTHER!r}" if share > _MAX_OTHER_SHARE else ""
 
 
 def _summary(series: Any, kind: str) -> str:

@@ -17,6 +17,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from io import TextIOWrapper
 from itertools import chain, count, islice
 from pathlib import Path
@@ -92,28 +93,20 @@ def _read(path: Path, gzipped: bool, encoding: str, note: str, select: SelectCol
 
 def _records(stream: TextIOWrapper, path: Path, numbers: Iterator[int]) -> Iterator[Record]:
     """Yield the records that are not empty; a line with an odd number of quotes continues in the next."""
-    n_lines = start = 0
-    record = ""  # up to a quote that is not closed
-    while line := stream.readline(LONGEST_LINE + 1):
-        n_lines += 1
+    start, record, is_open = 0, "", False  # whether a quote is not closed
+    for n_lines, line in enumerate(iter(partial(stream.readline, LONGEST_LINE + 1), ""), start=1):
         if len(line) > LONGEST_LINE:
             size = f"{LONGEST_LINE >> 20} MB (line {n_lines})"
             raise InputError(f"{path} has a line of more than {size}. Expected a table with one line per row.")
         if "\0" in line:
             raise binary_error(path, n_lines)
-        if record or line.count('"') % 2:
-            start = start if record else n_lines
-            is_open = bool(record) != bool(line.count('"') % 2)
-            record += line
-            if is_open and len(record) <= LONGEST_LINE:
-                continue
-            if is_open:
-                break
+        start, record = (start, record + line) if is_open else (n_lines, line)
+        is_open ^= line.count('"') % 2 == 1
+        if is_open and len(record) > LONGEST_LINE:
+            break
+        if not is_open and record.strip("\r\n\ufeff"):
             yield next(numbers), start, record
-            record = ""
-        elif len(line) > 3 or line.strip("\r\n\ufeff"):
-            yield next(numbers), n_lines, line
-    if record:
+    if is_open:
         remedy = 'Close it, or write "" for a quote inside a quoted cell.'
         raise InputError(f'{path} has a quote (") in line {start} that is never closed. {remedy}')
 

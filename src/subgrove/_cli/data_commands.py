@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+import subgrove
 from subgrove._cli.options import FeatureOptions, FidelityOptions, SubgroupOptions
 from subgrove._cli.reading import feature_names, print_columns, read_table_file
 from subgrove._cli.terminal import Output, check_output, number, write_json
@@ -19,8 +20,6 @@ def subgroups(options: SubgroupOptions, output: Output) -> None:
     subgrove subgroups bikes.csv --feature temp --target cnt
     subgrove subgroups bikes.csv --feature temp --max-depth 3 --json rules.json
     """
-    import subgrove
-
     X, features = _read_features(options, output)
     groups = subgrove.find_subgroups(X, features=features, max_depth=options.max_depth, n_jobs=options.n_jobs)
     for feature in groups:
@@ -39,15 +38,8 @@ def dependence(options: FeatureOptions, output: Output) -> None:
     subgrove dependence bikes.csv --target cnt
     subgrove dependence bikes.csv --target cnt --feature temp --feature hum --json -
     """
-    import subgrove
-
     X, features = _read_features(options, output)
-    result = subgrove.dependence(
-        X,
-        features=features,
-        random_state=options.random_state,
-        n_jobs=options.n_jobs,
-    )
+    result = subgrove.dependence(X, features=features, random_state=options.random_state, n_jobs=options.n_jobs)
     table = result.table.sort_values("explained", ascending=False, kind="stable")
     rows = [
         (row["feature"], "" if row["explained"] is None else percent(row["explained"]), row["predictors"], row["note"])
@@ -66,21 +58,12 @@ def fidelity(options: FidelityOptions, output: Output) -> None:
     subgrove fidelity bikes.csv --target cnt
     subgrove fidelity bikes.csv --target cnt --sampler subgroups --sampler imputation
     """
-    import subgrove
-
     X, features = _read_features(options, output)
     first = np.zeros(len(X), dtype=np.bool_)
     first[np.random.default_rng(options.random_state).permutation(len(X))[: len(X) // 2]] = True
-    selected: dict[str, Any] = {"samplers": list(options.samplers)} if options.samplers else {}
-    result = subgrove.fidelity(
-        X.loc[first],
-        X.loc[~first],
-        features=features,
-        classifier=False,
-        random_state=options.random_state,
-        n_jobs=options.n_jobs,
-        **selected,
-    )
+    settings: dict[str, Any] = {"samplers": list(options.samplers)} if options.samplers else {}
+    settings |= {"features": features, "random_state": options.random_state, "n_jobs": options.n_jobs}
+    result = subgrove.fidelity(X.loc[first], X.loc[~first], classifier=False, **settings)
     overall, table = records(result.overall), records(result.table)
     output.table(
         "Samplers, most realistic first: position 1 is as close to the data as unchanged rows, 0 as shuffled ones",

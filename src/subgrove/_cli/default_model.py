@@ -6,9 +6,8 @@ held-out training rows. A random forest on request. Both are fitted on one numer
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ import numpy.typing as npt
 
 from subgrove._cli.learning_task import LearningTask, TaskKind
 from subgrove._cli.splitting import cross_validation_folds, dependent_groups
-from subgrove._core.execution import parallel_map, progress_bar
+from subgrove._core.execution import one_thread, parallel_map, progress_bar
 from subgrove._core.kinds import Floats, Rows
 from subgrove._core.text import percent
 from subgrove._scoring.estimate_variance import mean_variance
@@ -53,7 +52,7 @@ class DefaultModel:
         model = self._unfitted(len(counts))
         if counts.min() < 2 or _VALIDATION_SHARE * len(y) < len(counts):  # no row of each class for validation
             model.set_params(**({} if self.forest else {"early_stopping": False}))
-        with _one_thread():
+        with one_thread("openmp"):
             self.model_ = model.fit(self._matrix(X), np.asarray(y))
         if self.kind == "classification":
             self.classes_ = self.model_.classes_
@@ -61,11 +60,11 @@ class DefaultModel:
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Predict numbers or labels."""
-        with _one_thread():
+        with one_thread("openmp"):
             return np.asarray(self.model_.predict(self._matrix(X)))
 
     def _probabilities(self, X: Any) -> npt.NDArray[np.float64]:
-        with _one_thread():
+        with one_thread("openmp"):
             return np.asarray(self.model_.predict_proba(self._matrix(X)))
 
     def _matrix(self, X: Any) -> npt.NDArray[np.float64]:
@@ -186,21 +185,3 @@ def _fraction_explained(name: str, model: Floats, constant: Floats, groups: Rows
 def _error_of_mean(values: Floats, groups: Rows | None) -> float:
     """Return the standard error of a mean, cluster-robust for groups of dependent rows."""
     return float(np.sqrt(mean_variance(values[None], None, np.zeros(1), groups)[0]))
-
-
-def _one_thread() -> AbstractContextManager[Any]:
-    """Return a context in which gradient boosting uses one thread.
-
-    It starts threads for each node of each tree, which on a busy machine wait for each other longer than they work.
-    With one thread the order of sums, hence the result, does not depend on the number of cores.
-    """
-    limits: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="openmp")
-    return limits
-
-
-@cache
-def _controller() -> Any:
-    import sklearn.ensemble  # noqa: F401  (loads the OpenMP library that is to be controlled)
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import subgrove
 from subgrove._cli.columns import RARE_VALUES
 from subgrove._cli.default_model import cross_validate, train
 from subgrove._cli.learning_task import LearningTask, learning_task
@@ -21,23 +22,13 @@ from subgrove._cli.reading import (
     read_table_file,
     selected_columns,
 )
-from subgrove._cli.splitting import (
-    TRAIN_SHARE,
-    dependent_groups,
-    describe_split,
-    known_classes,
-    split_rows,
-    with_roles,
-)
+from subgrove._cli.splitting import TRAIN_SHARE, dependent_groups, describe_split, known_classes, split_rows, with_roles
 from subgrove._cli.terminal import STDOUT, Output, check_output, number, write_results
 from subgrove._core.text import percent
 from subgrove._report.leakage import leakage_sentence
 from subgrove.exceptions import ParameterError
 
-FIDELITY_NOTES = {
-    "failed": "resampled rows are unrealistic",
-    "unknown": "realism of resampled rows unknown",
-}
+FIDELITY_NOTES = {"failed": "resampled rows are unrealistic", "unknown": "realism of resampled rows unknown"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,8 +58,6 @@ def explain(options: ExplainOptions, output: Output) -> None:
     subgrove explain weather.csv -t rain --time date
     subgrove explain visits.csv -t pain --group patient
     """
-    import subgrove
-
     start = time.perf_counter()
     _check_report_files(options)
     if options.loss is not None:
@@ -87,11 +76,8 @@ def explain(options: ExplainOptions, output: Output) -> None:
         fitted = _train_default(options, table, task, output)
     else:
         fitted = _use_loaded(options, table, task, loaded, output)
-    labels = {
-        "title": options.title,
-        "target": options.target,
-        "columns": {one.name: one.note for one in table.columns if one.note and one.name in fitted.train.X},
-    }
+    notes = {one.name: one.note for one in table.columns if one.note and one.name in fitted.train.X}
+    labels = {"title": options.title, "target": options.target, "columns": notes}
     selected = {name: getattr(options, name) for name in ("min_share", "n_repeats", "loss")}
     settings = {name: value for name, value in selected.items() if value is not None}
     _write_report(options, fitted, output, labels, features=features or None, **settings)
@@ -105,8 +91,6 @@ def demo(options: DemoOptions, output: Output) -> None:
     subgrove demo
     subgrove demo --out bikes.html --json bikes.json
     """
-    import subgrove
-
     start = time.perf_counter()
     _check_report_files(options)
     learned, held_out = subgrove.datasets.bike(split=TRAIN_SHARE, random_state=options.random_state)
@@ -127,8 +111,6 @@ def report(options: RebuildOptions, output: Output) -> None:
     subgrove report out.json
     subgrove report out.json --out page.html
     """
-    import subgrove
-
     check_readable(options.saved)
     page = options.out or options.saved.with_suffix(".html")
     check_output(page, "--out", (".html", ".htm", ".md", ".markdown"), options)
@@ -232,7 +214,7 @@ def _test_rows(
     y = held_out.y if loaded is None else labels_for(loaded, held_out.y, options.target)
     known = y.isin(set(task.y)) if task.kind == "classification" else y.notna()
     if not known.all():
-        label = sorted({str(label) for label in y[~known]})[0]
+        label = min(str(label) for label in y[~known])
         raise ParameterError(f"--test {options.test} has the class {label!r}, which does not occur in {options.data}.")
     return replace(held_out, X=held_out.X[list(task.X.columns)], y=y)
 
@@ -252,8 +234,6 @@ def _write_report(
     options: ReportOptions, fitted: FittedModel, output: Output, labels: dict[str, Any], **settings: Any
 ) -> None:
     """Explain a model, write all files of the report, and print the importance of the features."""
-    import subgrove
-
     of_train, of_test = fitted.train.groups, dependent_groups(fitted.test)
     sampler = subgrove.samplers.Auto(report_depth=getattr(options, "max_depth", 2))
     report = subgrove.report(

@@ -23,8 +23,9 @@ import numpy.typing as npt
 from subgrove._cli.learning_task import TaskKind
 from subgrove._cli.reading import check_readable
 from subgrove._cli.terminal import quoted
+from subgrove._core.validate import warn
 from subgrove._models.predictor import is_classifier
-from subgrove.exceptions import InputError, ModelError, ParameterError, SubgroveWarning
+from subgrove.exceptions import InputError, ModelError, ParameterError
 
 PICKLES = (".joblib", ".pkl", ".pickle")
 _ONNX_DTYPES = {
@@ -152,7 +153,7 @@ def _load_pickle(path: Path, trusted: bool) -> Any:
     except Exception as error:  # a pickle can fail in any way
         raise ModelError(f"{path} cannot be loaded: {type(error).__name__}: {error}") from error
     for one in caught:  # mostly that the file was written by another version of scikit-learn
-        warnings.warn(f"{path}: {one.message}", SubgroveWarning, stacklevel=2)
+        warn(f"{path}: {one.message}")
     return model
 
 

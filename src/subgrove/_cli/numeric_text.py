@@ -38,6 +38,8 @@ _MULTIPLES = {"k": 1e3, "K": 1e3, "M": 1e6, "bn": 1e9, "Mio": 1e6, "Mrd": 1e9}  
 _PADDED_SHARE = 0.01  # of cells with leading zeros, from which on they are not a slip
 _LONGEST_PLUS = 6  # digits after a plus sign; more are a telephone number
 
+ReadNumbers = tuple[dict[str, float], list[str], str]  # value of each text, notes, and the decimal separator
+
 
 class Number(NamedTuple):
     """A number as it was written."""
@@ -46,14 +48,6 @@ class Number(NamedTuple):
     digits: str
     unit: str = ""
     times: float = 1.0
-
-
-class ReadNumbers(NamedTuple):
-    """Values of the texts that are numbers, the decimal separator, and notes."""
-
-    values: Mapping[str, float]
-    decimal: str
-    notes: list[str]
 
 
 class NumericText:
@@ -111,7 +105,7 @@ class NumericText:
         return same_length and len(digits[0]) > 2 and bool(others) and all(map(_CODE.fullmatch, others))
 
     def read(self, decimal: str | None, others: Collection[str], comma_is_decimal: bool) -> ReadNumbers:
-        """Return the numbers.
+        """Return the values of the texts that are numbers, notes, and the decimal separator.
 
         Parameters
         ----------
@@ -144,7 +138,7 @@ class NumericText:
         multiples = [text for text, one in numbers.items() if one.times > 1]
         notes += [f"{text!r} read as {numbers[text].value:,.10g}" for text in multiples[:1]]
         notes += odd_cells({text: n for text, n in self.counts.items() if text not in numbers}, "number")
-        return ReadNumbers({text: one.value for text, one in numbers.items()}, decimal, notes)
+        return {text: one.value for text, one in numbers.items()}, notes, decimal
 
     def _unit(self, numbers: Mapping[str, Number]) -> str:
         """Return the most frequent unit; "" if there is none, or few cells have it and it is not money or percent."""

@@ -67,8 +67,7 @@ def split_rows(task: LearningTask, random_state: int) -> tuple[LearningTask, Lea
         rows = np.arange(len(task.y))
         first, second = train_test_split(rows, train_size=TRAIN_SHARE, random_state=random_state, stratify=classes)
     else:
-        parts = _parts(units, [TRAIN_SHARE], None if task.time is not None else random_state)
-        first, second = parts[0], parts[1]
+        first, second = _parts(units, [TRAIN_SHARE], None if task.time is not None else random_state)
         if len(second) < _MIN_TEST or not _can_train(task, first):
             raise InputError(
                 f"Split by {_by(task)}, there are {len(first)} training and {len(second)} test rows; at least "
@@ -116,8 +115,11 @@ def _can_train(task: LearningTask, rows: Rows) -> bool:
     return len(rows) >= _MIN_TEST and (task.kind == "regression" or task.y.iloc[rows].nunique() > 1)
 
 
-def _parts(units: Rows, shares: list[float], random_state: int | None) -> list[Rows]:
-    """Return rows divided at cumulative shares, with units in one part each; with a seed, units in random order."""
+def _part_of(units: Rows, shares: list[float], random_state: int | None = None) -> Rows:
+    """Return the part of each row, divided at cumulative shares, with units in one part each.
+
+    With a seed, units are in random order.
+    """
     sizes = np.bincount(units)
     order = np.arange(len(sizes))
     if random_state is not None:
@@ -127,7 +129,13 @@ def _parts(units: Rows, shares: list[float], random_state: int | None) -> list[R
     part = np.searchsorted(shares, (ends - sizes[order] / 2) / ends[-1], side="right")
     part_of = np.empty(len(sizes), dtype=np.intp)
     part_of[order] = part
-    return [np.flatnonzero(part_of[units] == at) for at in range(len(shares) + 1)]
+    return part_of[units]
+
+
+def _parts(units: Rows, shares: list[float], random_state: int | None) -> list[Rows]:
+    """Return the rows of each part."""
+    part = _part_of(units, shares, random_state)
+    return [np.flatnonzero(part == at) for at in range(len(shares) + 1)]
 
 
 def dependent_groups(task: LearningTask) -> Rows | None:
@@ -139,11 +147,7 @@ def dependent_groups(task: LearningTask) -> Rows | None:
     n = len(task.time)
     n_blocks = max(2, min(max(n // BLOCK_ROWS, min(_FEW_BLOCKS, 2 * n // BLOCK_ROWS)), _MOST_BLOCKS))
     ranks = np.unique(task.time, return_inverse=True)[1].astype(np.intp)
-    blocks = _parts(ranks, [at / n_blocks for at in range(1, n_blocks)], None)
-    groups = np.empty(len(task.time), dtype=np.intp)
-    for number, rows in enumerate(blocks):
-        groups[rows] = number
-    return groups
+    return _part_of(ranks, [at / n_blocks for at in range(1, n_blocks)])
 
 
 def describe_split(time: str | None, group: str | None) -> tuple[str, str, str]:
@@ -151,11 +155,8 @@ def describe_split(time: str | None, group: str | None) -> tuple[str, str, str]:
     errors = "" if group is None else f"Standard errors are clustered by {group}."
     if time is not None:
         blocks = "Standard errors take blocks of consecutive test rows as independent."
-        selected, validation = (
-            f"the first {TRAIN_SHARE:.0%} of the rows by {time}",
-            f"forward cross-validation by {time}",
-        )
-        return selected, f"{FOLDS}-fold {validation}", errors or blocks
+        selected = f"the first {TRAIN_SHARE:.0%} of the rows by {time}"
+        return selected, f"{FOLDS}-fold forward cross-validation by {time}", errors or blocks
     if group is not None:
         selected = f"{TRAIN_SHARE:.0%} of the rows, whole groups of {group} selected at random"
         return selected, f"{FOLDS}-fold cross-validation by {group}", errors

@@ -226,17 +226,23 @@ R = TypeVar("R")
 
 
 def one_blas_thread() -> AbstractContextManager[Any]:
-    """Return a context in which matrix products use one thread.
+    """Return a context in which matrix products use one thread."""
+    return one_thread("blas")
 
-    Many small products lose more by synchronizing threads than they gain, especially on a busy machine; and with one
-    thread sums are formed in the same order, hence are the same for any number of cores.
+
+def one_thread(api: str) -> AbstractContextManager[Any]:
+    """Return a context in which libraries of an interface ("blas" or "openmp") use one thread.
+
+    Many small products, or nodes of trees, lose more by synchronizing threads than they gain, especially on a busy
+    machine; and with one thread sums are formed in the same order, hence are the same for any number of cores.
     """
-    limits: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
+    limits: AbstractContextManager[Any] = _controller(api).limit(limits=1, user_api=api)
     return limits
 
 
 @cache
-def _controller() -> Any:
+def _controller(api: str) -> Any:
+    """Return what controls the libraries that are loaded when an interface is first used."""
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+import warnings
 from collections.abc import Callable
 from difflib import get_close_matches
 from functools import cache, wraps
@@ -11,7 +12,7 @@ from typing import Any, ParamSpec, Self, TypeVar
 
 import numpy as np
 
-from subgrove.exceptions import ArgumentNameError, InputError, ParameterError
+from subgrove.exceptions import ArgumentNameError, InputError, ParameterError, SubgroveWarning
 
 Arguments = ParamSpec("Arguments")
 Returned = TypeVar("Returned")
@@ -133,12 +134,12 @@ def names_arguments(usage: str = "") -> Callable[[Callable[Arguments, Returned]]
     return decorate
 
 
-def caller_level() -> int:
-    """Return the `stacklevel` of a warning that is attributed to the first caller outside of this package."""
-    frame, level = sys._getframe(1), 1
+def warn(text: str, category: type[Warning] = SubgroveWarning) -> None:
+    """Warn, in the line of the first caller outside of this package."""
+    frame, level = sys._getframe(), 1
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "subgrove":
         frame, level = frame.f_back, level + 1
-    return level
+    warnings.warn(text, category, stacklevel=level)
 
 
 def whole_number(name: str, value: Any, *, least: int) -> int:

@@ -209,11 +209,8 @@ class Frames:
         """Return a column after a cyclic shift, which moves slices of the column in the order of the segments."""
         last = self._in_shift_order  # a local reference, since another thread may replace it
         if last is None or last[0] != place or last[1] is not cyclic_shift.order:
-            last = self._in_shift_order = (
-                place,
-                cyclic_shift.order,
-                self._container.column(place).take(cyclic_shift.order),
-            )
+            order = cyclic_shift.order
+            last = self._in_shift_order = (place, order, self._container.column(place).take(order))
         return cyclic_shift.taken(last[2]).take(cyclic_shift.place)
 
     def train_column(self, name: str) -> Any:

@@ -17,7 +17,7 @@ from subgrove._data.encode import rank_encoded
 from subgrove._data.table import Table, read_table
 from subgrove._data.to_containers import backend_of
 from subgrove._dependence.result import Dependence, FeatureDependence
-from subgrove._regress import grow_forest
+from subgrove._regress.forest import grow_forest
 from subgrove.exceptions import InputError, ParameterError
 
 LEAST_ROWS = 10

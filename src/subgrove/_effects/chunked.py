@@ -7,7 +7,6 @@ is read, assigned to subgroups, predicted, and summarized by moments.
 from __future__ import annotations
 
 import hashlib
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,7 +18,7 @@ import numpy.typing as npt
 
 from subgrove._core.kinds import Floats
 from subgrove._core.moments import Moments
-from subgrove._core.validate import caller_level
+from subgrove._core.validate import warn
 from subgrove._core.weights import FrequencyWeights, kish_scale, read_raw_weights, unwrapped
 from subgrove._data.columns import ColumnInfo, values_like
 from subgrove._data.from_containers import untyped_columns
@@ -264,9 +263,8 @@ def _spreads(plan: EffectPlan) -> dict[int, Floats]:
 def _warn_of_unseen_levels(names: Sequence[str], n_unseen: Floats) -> None:
     for name, n in zip(names, n_unseen, strict=True):
         if n:
-            warnings.warn(
+            warn(
                 f"{int(n):,} rows have levels of {name!r} that the sample lacks, so there are no points for them. "
                 f"Increase the sample size.",
                 UnseenValueWarning,
-                stacklevel=caller_level(),
             )

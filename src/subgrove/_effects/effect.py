@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, Literal
 
-from subgrove._core.validate import caller_level, names_arguments
+from subgrove._core.validate import names_arguments, warn
 from subgrove._data.from_containers import names_and_rows
 from subgrove._data.table import fingerprint, read_like, read_once
 from subgrove._data.to_containers import backend_of
@@ -221,9 +220,8 @@ def _warn_of_same_rows(X: Any, subgroups: Any) -> None:
     except ColumnError:  # a column has another type, so it is another table
         return
     if same:
-        warnings.warn(
+        warn(
             "The subgroups were grown on the rows that they are applied to. Grow them on training rows: "
             "find_subgroups(train).",
             SameRowsWarning,
-            stacklevel=caller_level(),
         )

@@ -20,18 +20,8 @@ from subgrove._core.execution import one_blas_thread, stream
 from subgrove._core.kinds import MAX_LEVELS, Floats, Rows
 from subgrove._data.columns import ColumnInfo
 from subgrove._data.table import Table, read_like, read_table
+from subgrove._effects import interaction_search as search
 from subgrove._effects.curves import Curve, IceCurves, mean_of_ice
-from subgrove._effects.interaction_search import (
-    MAX_PERMUTATIONS,
-    BestSplit,
-    CurveShapes,
-    SplitColumn,
-    best_split,
-    heterogeneity_between,
-    output_units,
-    permutation_p_value,
-    union_of_points,
-)
 from subgrove._effects.result import DEPENDENCE, INTERACTION, NONE, ExplainedSplit, Heterogeneity
 from subgrove._subgroups import Partition
 from subgrove.trees import Node, Tree
@@ -89,8 +79,8 @@ def split_further(
     weights : float array
         Sample weights of the rows of X.
     """
-    units, by_leaf = output_units(curves), {curve.subgroup: curve for curve in curves}
-    shapes = {leaf: CurveShapes.of(curve, units) for leaf, curve in by_leaf.items()}
+    units, by_leaf = search.output_units(curves), {curve.subgroup: curve for curve in curves}
+    shapes = {leaf: search.CurveShapes.of(curve, units) for leaf, curve in by_leaf.items()}
     within = {leaf: shape.heterogeneity() for leaf, shape in shapes.items()}
     total, dependence = _dependence_splits(partition.tree, by_leaf, within, units, rows, weights)
     growth = _Growth(
@@ -135,7 +125,7 @@ class _Growth:
     splits: dict[int, tuple[float, float, float]] = field(default_factory=dict)
 
     def grow(
-        self, node: Node, curve: Curve, shapes: CurveShapes, inside: Rows, depth: int, place: str, reason: str
+        self, node: Node, curve: Curve, shapes: search.CurveShapes, inside: Rows, depth: int, place: str, reason: str
     ) -> None:
         """Split a node recursively; `inside` are its rows, by their position in the subgroup of the curve."""
         assert curve.ice is not None
@@ -154,21 +144,23 @@ class _Growth:
             self.grow(self.nodes[id_], curve, shapes, inside[side], depth + 1, f"{place}{name}", INTERACTION)
 
     def _significant_split(
-        self, shapes: CurveShapes, rows: Rows, depth: int, place: str
-    ) -> tuple[BestSplit | None, float]:
+        self, shapes: search.CurveShapes, rows: Rows, depth: int, place: str
+    ) -> tuple[search.BestSplit | None, float]:
         """Return the best split of some rows and its p-value; None if it explains too little."""
         threshold = MIN_SHARE * self.total
         enough = shapes.weights.sum() >= 2 * MIN_ROWS
         if depth >= self.max_depth or not enough or not shapes.heterogeneity() >= threshold > 0:
             return None, 1.0
-        columns: list[SplitColumn] = [(column, self.table.values(column.name)[rows]) for column in self.table.columns]
+        columns: list[search.SplitColumn] = [
+            (column, self.table.values(column.name)[rows]) for column in self.table.columns
+        ]
         residuals = shapes.residuals()
-        split = best_split(residuals, shapes.weights, columns, MIN_ROWS)
+        split = search.best_split(residuals, shapes.weights, columns, MIN_ROWS)
         if split is None or split.gain < threshold:
             return None, 1.0
-        alpha = max(self.alpha / 2**depth, 2 / (MAX_PERMUTATIONS + 1))
+        alpha = max(self.alpha / 2**depth, 2 / (search.MAX_PERMUTATIONS + 1))
         rng = stream(0, f"interaction/{self.feature}/{place}")
-        p_value = permutation_p_value(split, residuals, shapes.weights, columns, MIN_ROWS, alpha, rng)
+        p_value = search.permutation_p_value(split, residuals, shapes.weights, columns, MIN_ROWS, alpha, rng)
         return (split if p_value <= alpha else None), p_value
 
     def tree(self, tree: Tree) -> Tree:
@@ -223,10 +215,10 @@ def _dependence_splits(
             below[node.id] = [leaf for child in node.children for leaf in below[child]]
     if not curves or not np.isfinite(units).any():
         return 0.0, []
-    grid, heterogeneity = union_of_points(list(curves.values())), {}
+    grid, heterogeneity = search.union_of_points(list(curves.values())), {}
     for node in tree.nodes:
         leaves = [leaf for leaf in below[node.id] if leaf in curves]
-        between = heterogeneity_between([curves[leaf] for leaf in leaves], units, grid)
+        between = search.heterogeneity_between([curves[leaf] for leaf in leaves], units, grid)
         heterogeneity[node.id] = sum(within[leaf] for leaf in leaves) + between
     total, paths, splits = heterogeneity[1], tree._paths(), []
     for node in sorted(tree.nodes, key=lambda each: each.depth):

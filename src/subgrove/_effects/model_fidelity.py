@@ -18,14 +18,7 @@ from subgrove._core.weights import read_weights
 from subgrove._data.from_containers import names_and_rows
 from subgrove._data.replace_columns import Frames
 from subgrove._data.to_containers import Backend, as_count, backend_of, make_table
-from subgrove._effects.predict import (
-    GridBlock,
-    ModelOutputs,
-    batch_rows,
-    model_for_effect,
-    place_of,
-    predict_in_batches,
-)
+from subgrove._effects import predict
 from subgrove._effects.result import Effect
 from subgrove._models.predictor import Predictions, Predictor, Target, read_target
 from subgrove.exceptions import InputError, ParameterError
@@ -183,10 +176,10 @@ class ModelFidelity(ResultView):
             raise InputError("X has no rows. Pass at least one.")
         reject_another_index(X, sample_weight=sample_weight)
         weights = read_weights(sample_weight, n_rows)
-        predictor = model_for_effect(model, response_method)
-        everything = GridBlock(dict, lambda: "unchanged rows")
-        predictions = predict_in_batches(predictor, Frames(X, ()), everything, batch_rows(len(names)))
-        outputs = ModelOutputs.of(predictor, None)
+        predictor = predict.model_for_effect(model, response_method)
+        everything = predict.GridBlock(dict, lambda: "unchanged rows")
+        predictions = predict.predict_in_batches(predictor, Frames(X, ()), everything, predict.batch_rows(len(names)))
+        outputs = predict.ModelOutputs.of(predictor, None)
         labels = outputs.labels(1 if predictions.ndim == 1 else predictions.shape[1])
         numbers = _numbers(predictions, predictor.method)
         targets = None if y is None else _read_targets(y, X, predictor, labels)
@@ -279,7 +272,7 @@ def _numbers(predictions: Predictions, method: str) -> Floats:
 
 
 def _column_of(label: Any, labels: Sequence[Any], effect: Effect) -> int:
-    if (place := place_of(label, labels)) is not None:
+    if (place := predict.place_of(label, labels)) is not None:
         return place
     raise ParameterError(
         f"The effect of {effect.feature!r} is that of output {label!r}, but the model has the outputs "

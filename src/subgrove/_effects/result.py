@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
@@ -13,6 +12,7 @@ import numpy.typing as npt
 from subgrove._core.html_views import ResultView
 from subgrove._core.kinds import Floats
 from subgrove._core.text import percent, quote
+from subgrove._core.validate import warn
 from subgrove._data.columns import ColumnInfo, values_like
 from subgrove._data.from_containers import names_and_rows, untyped_column, untyped_columns
 from subgrove._data.to_containers import Backend, make_table
@@ -370,10 +370,9 @@ def _read_values(x: Any, infos: Sequence[ColumnInfo]) -> list[Floats]:
     for info in infos:
         values, strange = values_like(columns[info.name], info, argument)
         if strange:
-            warnings.warn(
+            warn(
                 f"{info.name!r} has levels without a point on the curves: {quote(strange)}. Their rows get NaN.",
                 UnseenValueWarning,
-                stacklevel=3,
             )
         points.append(as_points(info, values))
     return points

@@ -20,7 +20,7 @@ from subgrove._data.replace_columns import Frames
 from subgrove._data.table import Table, read_like
 from subgrove._fidelity.mmd import SamplePairs, subsample_two
 from subgrove._fidelity.result import MARGINAL, UNCHANGED
-from subgrove._regress import grow_forest
+from subgrove._regress.forest import grow_forest
 from subgrove._scoring.two_sample import Points
 from subgrove.exceptions import InputError, ParameterError, SubgroveError
 from subgrove.samplers.base import Feature, FittedSampler, Sampler, title

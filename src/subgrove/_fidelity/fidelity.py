@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -12,7 +11,7 @@ import numpy as np
 from subgrove._core.execution import RandomStateLike, effective_jobs, parallel_map, progress_bar, read_seed, stream
 from subgrove._core.kinds import Floats
 from subgrove._core.text import percent
-from subgrove._core.validate import caller_level, names_arguments, whole_number
+from subgrove._core.validate import names_arguments, warn, whole_number
 from subgrove._data.columns import parse_features
 from subgrove._data.replace_columns import Frames
 from subgrove._data.table import Table, read_table, shared_rows
@@ -178,11 +177,7 @@ def _warn_of_same_rows(train: Table, test: Table) -> None:
         what = (
             "train and test are the same rows" if share == 1 else f"{percent(share)} of the rows of test are in train"
         )
-        warnings.warn(
-            f"{what}, so samplers are evaluated on their training data. Pass held-out rows as test.",
-            SameRowsWarning,
-            stacklevel=caller_level(),
-        )
+        warn(f"{what}, so samplers are evaluated on their training data. Pass held-out rows as test.", SameRowsWarning)
 
 
 def _reject_if_all_failed(squared: Floats, samplers: tuple[str, ...], notes: Mapping[tuple[str, str], str]) -> None:

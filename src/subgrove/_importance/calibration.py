@@ -17,7 +17,6 @@ among the columns that predict z, or the noise of these rows would count twice.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -26,11 +25,12 @@ import numpy as np
 
 from subgrove._core.kinds import Floats
 from subgrove._core.text import first_of
+from subgrove._core.validate import warn
 from subgrove._data.table import Table, read_like, read_table
 from subgrove._importance.control_variates import ControlVariate, ControlVariateFit
 from subgrove._scoring.estimate_variance import mean_variance, subgroup_variance
 from subgrove._scoring.feature_result import Calibration, FeatureResult, to_float32
-from subgrove.exceptions import InputError, ParameterError, SubgroveWarning
+from subgrove.exceptions import InputError, ParameterError
 from subgrove.samplers.fit import reject_other_kinds, training_rows
 
 _MIN_WEIGHT = 0.1
@@ -99,12 +99,10 @@ def _distance(one: Floats, two: Floats) -> float:
 def _warn_of_covariate_shift(features: Sequence[str]) -> None:
     if features:
         named = first_of([repr(name) for name in features], most=5)
-        warnings.warn(
+        warn(
             f"Covariate shift: the rows to calibrate on differ from the test rows in columns that predict the "
             f"importance of {named}, so calibrated estimates describe another "
-            f"population than the test rows. Read the uncalibrated result, or split rows at random.",
-            SubgroveWarning,
-            stacklevel=4,
+            f"population than the test rows. Read the uncalibrated result, or split rows at random."
         )
 
 

@@ -108,7 +108,7 @@ def overall_findings(
     """
     lines = adjusted_p_values([overall_line(result, score, at) for score in result.scores])
     return {
-        score.title: (line, _finding(result, score, at, line, share, checked=checked))
+        score.title: (line, _finding(result, at, line, share, checked and is_unrealistic(score)))
         for score, line in zip(result.scores, lines, strict=True)
     }
 
@@ -118,7 +118,7 @@ def subgroup_findings(
 ) -> list[tuple[dict[str, Any], Finding]]:
     """Return the same for the subgroups of a feature; p-values are adjusted for their number."""
     lines = adjusted_p_values(subgroup_lines(result, score, at))
-    return [(line, _finding(result, score, at, line, share)) for line in lines]
+    return [(line, _finding(result, at, line, share, is_unrealistic(score))) for line in lines]
 
 
 def differs(most: tuple[float, float], least: tuple[float, float], n_subgroups: int, level: float) -> bool:
@@ -143,13 +143,7 @@ def differs(most: tuple[float, float], least: tuple[float, float], n_subgroups: 
 
 
 def _finding(
-    result: ImportanceData,
-    score: FeatureResult,
-    at: int,
-    line: Mapping[str, Any],
-    share: float | None,
-    *,
-    checked: bool = True,
+    result: ImportanceData, at: int, line: Mapping[str, Any], share: float | None, unrealistic: bool
 ) -> Finding:
     gain, _ = reference_of(result, at)
-    return finding_of(line, gain, result.level, unrealistic=checked and is_unrealistic(score), share=share)
+    return finding_of(line, gain, result.level, unrealistic=unrealistic, share=share)

@@ -30,18 +30,11 @@ from subgrove._models.device_model import DeviceModel
 from subgrove._models.device_table import on_host
 from subgrove._models.predictor import gives_probabilities, read_model, response_for
 from subgrove._scale import is_large
+from subgrove._scoring import row_losses
 from subgrove._scoring.adaptive_repeats import AdaptiveRepeats, reject_scores, repeats_used, warn_of_max_repeats
 from subgrove._scoring.context import ScoringContext, batch_size, fits_copy, predict_baseline
 from subgrove._scoring.feature_result import FeatureResult
 from subgrove._scoring.fidelity_check import FidelityChecker
-from subgrove._scoring.row_losses import (
-    ALL,
-    RowLosses,
-    describe_baseline_row,
-    names_of,
-    predictions_and_residuals,
-    weighted_mean,
-)
 from subgrove._scoring.score import score_features
 from subgrove.samplers.fit import training_rows
 
@@ -213,21 +206,21 @@ def _context(
     sizes, memory = (len(data.features), len(spec.losses)), working_memory()
     batch_rows = batch_size(frames, *sizes, memory)
     predictions = predict_baseline(predictor, frames, batch_rows)
-    losses = RowLosses(spec.losses, data.target, probabilities).settled(predictions)
+    losses = row_losses.RowLosses(spec.losses, data.target, probabilities).settled(predictions)
     reject_weighted_scores(losses, data.weights)
     if spec.adaptive is not None:
         reject_scores(losses.per_row)
     sampled = (fitted.sampler, fitted.table, data.weights, spec.seed)
     checker = FidelityChecker.of(frames, data.table, *sampled) if spec.check_fidelity else None
-    values, residuals = predictions_and_residuals(predictions, data.target, probabilities=probabilities)
+    values, residuals = row_losses.predictions_and_residuals(predictions, data.target, probabilities=probabilities)
     context = ScoringContext(
         predictor=predictor,
         frames=frames,
         table=fitted.table,
         sampler=fitted.sampler,
         losses=losses,
-        baseline_losses=losses.rows(predictions, ALL, describe_baseline_row),
-        baseline_scores=losses.whole(predictions, describe_baseline_row),
+        baseline_losses=losses.rows(predictions, row_losses.ALL, row_losses.describe_baseline_row),
+        baseline_scores=losses.whole(predictions, row_losses.describe_baseline_row),
         weights=data.weights,
         n_repeats=spec.n_repeats,
         seed=spec.seed,
@@ -284,7 +277,7 @@ def _result(
 
 def make_result(
     results: Sequence[FeatureResult],
-    losses: RowLosses,
+    losses: row_losses.RowLosses,
     baseline: tuple[Floats, Floats],
     weights: Floats | None,
     settings: dict[str, Any],
@@ -297,10 +290,10 @@ def make_result(
     fields of the result.
     """
     rows, scores = baseline
-    means = np.where(np.isnan(scores), weighted_mean(rows, weights), scores)
+    means = np.where(np.isnan(scores), row_losses.weighted_mean(rows, weights), scores)
     return ImportanceResult(
         tuple(results),
-        names_of(losses.losses),
+        row_losses.names_of(losses.losses),
         tuple(means.tolist()),
         {**settings, "constant_loss": losses.of_constants(weights), "versions": versions()},
         weights,

@@ -37,8 +37,10 @@ from subgrove._data.table import Table, fingerprint, read_table
 from subgrove._data.to_containers import as_count
 from subgrove._importance.intervals import MONTE_CARLO, TEST_ROWS, interval_columns, label
 from subgrove._importance.tables import ImportanceData, subgroup_columns
-from subgrove._regress import FoldGrams, best_ridge_residuals, grow_forest
+from subgrove._regress.forest import grow_forest
+from subgrove._regress.gram import FoldGrams
 from subgrove._regress.kernel import PilotForest, fit_kernel
+from subgrove._regress.linear import best_ridge_residuals
 from subgrove._regress.threshold_terms import fit_threshold_terms
 from subgrove._scoring.feature_result import FeatureResult, with_rows
 from subgrove.exceptions import InputError, ParameterError

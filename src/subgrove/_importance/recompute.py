@@ -15,7 +15,7 @@ import numpy as np
 
 from subgrove._core.execution import stream
 from subgrove._core.kinds import Floats, Rows
-from subgrove._core.validate import whole_number
+from subgrove._core.validate import warn, whole_number
 from subgrove._data.replace_columns import Frames
 from subgrove._data.table import Table, fingerprint, read_table
 from subgrove._importance.intervals import monte_carlo_variances
@@ -240,11 +240,9 @@ class ScoringSource(ResultInputs):
         known = ~np.isnan(expected)
         largest = float(np.abs(expected[known]).max(initial=0))
         if not np.allclose(now[known], expected[known], rtol=_TOLERANCE, atol=_TOLERANCE * largest):
-            warnings.warn(
+            warn(
                 "The model (or y) does not return the predictions of the time when the importance was computed, so the "
-                "steps of the gap belong to another model than its ends. Compute the importance again.",
-                SubgroveWarning,
-                stacklevel=4,
+                "steps of the gap belong to another model than its ends. Compute the importance again."
             )
         return predictor.n_rows
 

@@ -11,11 +11,7 @@ from subgrove._core.html_views import ResultView
 from subgrove._core.validate import number_in
 from subgrove._data.table import read_table
 from subgrove._data.to_containers import table_of_lines
-from subgrove._importance.calibration import (
-    calibrated_scores,
-    read_additional_rows,
-    reject_uncalibratable,
-)
+from subgrove._importance.calibration import calibrated_scores, read_additional_rows, reject_uncalibratable
 from subgrove._importance.explanation import Explanation, explained
 from subgrove._importance.gap_result import Gap
 from subgrove._importance.gap_steps import gap_between

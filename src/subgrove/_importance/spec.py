@@ -7,7 +7,6 @@ their warnings.
 from __future__ import annotations
 
 import platform
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +16,7 @@ import numpy as np
 from subgrove._core.execution import effective_jobs, read_seed
 from subgrove._core.kinds import Floats, Rows
 from subgrove._core.text import count_of, first_of, percent
-from subgrove._core.validate import caller_level, reject_another_index, whole_number
+from subgrove._core.validate import reject_another_index, warn, whole_number
 from subgrove._core.weights import read_weights
 from subgrove._data.columns import parse_features, typed
 from subgrove._data.from_containers import names_and_rows, untyped_column
@@ -182,11 +181,10 @@ def read_rows(
 def warn_of_few_rows(n_rows: int) -> None:
     """Say that there are few test rows."""
     if n_rows < _FEW_ROWS:
-        warnings.warn(
+        warn(
             f"X has {count_of(n_rows, 'row')}; with fewer than {_FEW_ROWS}, estimates are noisy and their intervals "
             "unreliable. Pass more held-out rows.",
             FewRowsWarning,
-            stacklevel=caller_level(),
         )
 
 
@@ -268,11 +266,10 @@ def warn_of_same_rows(fitted: FittedSampler, mark: str, table: Table, redrawn: T
         )
     else:
         return
-    warnings.warn(
+    warn(
         f"{what}. Importance on training rows is optimistic, and resampled rows look more realistic than they "
         "are. Pass held-out rows as X and y.",
         SameRowsWarning,
-        stacklevel=caller_level(),
     )
 
 
@@ -281,12 +278,11 @@ def warn_of_singletons(scores: Sequence[FeatureResult]) -> None:
     alone = [f"{score.title!r} where {score.rules[k]}" for score in scores for k in score.singletons]
     if alone:
         more = f" and {len(alone) - 3} more" if len(alone) > 3 else ""
-        warnings.warn(
+        warn(
             f"Subgroups of one row, or of one group of rows, have no donors, so their importance is 0: "
             f"{'; '.join(alone[:3])}{more}. Use samplers.SubgroupSampler(donors='train'), a smaller "
             "max_depth or more rows.",
             SingletonSubgroupWarning,
-            stacklevel=caller_level(),
         )
 
 

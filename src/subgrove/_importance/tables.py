@@ -14,17 +14,7 @@ import numpy as np
 from subgrove._core.kinds import Floats
 from subgrove._core.text import count_of, with_errors
 from subgrove._data.to_containers import as_count
-from subgrove._importance.intervals import (
-    MONTE_CARLO,
-    TEST_ROWS,
-    default_sources,
-    interval_columns,
-    label,
-    overall_components,
-    paired_variance,
-    subgroup_components,
-    total_variance,
-)
+from subgrove._importance import intervals
 from subgrove._scoring.estimate_variance import (
     monte_carlo_variance,
     overall_skewness,
@@ -40,17 +30,10 @@ from subgrove.samplers.base import Feature
 
 MARK = "!"
 NOT_REALISTIC = "resampled rows are not realistic"
-_CONDITIONAL = (
-    "auto",
-    "cart",
-    "forest_nodes",
-    "imputation",
-    "intervals",
-    "knockoffs",
-    "shifted_subgroups",
-    "subgroups",
+_KINDS = {"marginal": "marginal", "left out": "LOCO"} | dict.fromkeys(
+    ("auto", "cart", "forest_nodes", "imputation", "intervals", "knockoffs", "shifted_subgroups", "subgroups"),
+    "conditional",
 )
-_KINDS = {**dict.fromkeys(_CONDITIONAL, "conditional"), "marginal": "marginal", "left out": "LOCO"}
 _MAX_SHOWN = 20  # features in the text of a result
 _ROUNDING = 1e-12  # smaller relative differences count as 0
 
@@ -94,7 +77,7 @@ class ImportanceData:
     @property
     def covered(self) -> tuple[str, ...]:
         """Sources of noise that standard errors, p-values and intervals cover."""
-        return default_sources(self.settings) if self.sources is None else self.sources
+        return intervals.default_sources(self.settings) if self.sources is None else self.sources
 
     def _loss_column(self, at: int) -> dict[str, str]:
         """Return the loss of a line of a table, where there are several."""
@@ -163,12 +146,12 @@ def checked_level(level: Any) -> float:
 def overall_line(result: ImportanceData, score: FeatureResult, at: int) -> dict[str, Any]:
     """Return the line of a feature in `overall`, for one loss."""
     per_row = result.per_row_losses[at]
-    components = overall_components(score, at, result.weights, per_row=per_row)
-    variance, df = total_variance(components, result.covered)
+    components = intervals.overall_components(score, at, result.weights, per_row=per_row)
+    variance, df = intervals.total_variance(components, result.covered)
     estimate = np.array(float(score.overall[at].mean()))
-    over_rows = TEST_ROWS in result.covered
+    over_rows = intervals.TEST_ROWS in result.covered
     correction = overall_skewness(score, at, result.weights) if over_rows and per_row else None
-    columns = interval_columns(estimate, np.sqrt(variance), df, result.level, correction)
+    columns = intervals.interval_columns(estimate, np.sqrt(variance), df, result.level, correction)
     check = score.fidelity_check
     return {
         **result._loss_column(at),
@@ -176,8 +159,8 @@ def overall_line(result: ImportanceData, score: FeatureResult, at: int) -> dict[
         "n": as_count(float(score.sizes.sum())),
         **{name: float(value) for name, value in columns.items()},
         "reliable": "" if correction is None else reliability(score, at, result.weights, correction),
-        "mc_error": float(np.sqrt(components[MONTE_CARLO][0])),
-        "noise": "none" if over_rows and not per_row else label(result.covered, score),
+        "mc_error": float(np.sqrt(components[intervals.MONTE_CARLO][0])),
+        "noise": "none" if over_rows and not per_row else intervals.label(result.covered, score),
         **({} if check is None else {"auc": check.auc, "mmd": check.mmd, "fidelity": check.verdict}),
     }
 
@@ -185,9 +168,9 @@ def overall_line(result: ImportanceData, score: FeatureResult, at: int) -> dict[
 def subgroup_lines(result: ImportanceData, score: FeatureResult, at: int) -> list[dict[str, Any]]:
     """Return the lines of a feature in `by_subgroup`, for one loss."""
     estimate = score.repeats[at].mean(axis=0)
-    variance, df = total_variance(subgroup_components(score, at, result.weights), result.covered)
-    correction = subgroup_skewness(score, at, result.weights) if TEST_ROWS in result.covered else None
-    columns = interval_columns(estimate, np.sqrt(variance), df, result.level, correction)
+    variance, df = intervals.total_variance(intervals.subgroup_components(score, at, result.weights), result.covered)
+    correction = subgroup_skewness(score, at, result.weights) if intervals.TEST_ROWS in result.covered else None
+    columns = intervals.interval_columns(estimate, np.sqrt(variance), df, result.level, correction)
     check = score.fidelity_check
     return [
         {
@@ -198,7 +181,7 @@ def subgroup_lines(result: ImportanceData, score: FeatureResult, at: int) -> lis
             **{name: float(values[k]) for name, values in columns.items()},
             "reliable": "" if correction is None else reliability(score, at, result.weights, correction.of(k), k),
             "mc_error": float(np.sqrt(score.mc_variance[at, k])),
-            "noise": label(result.covered, score),
+            "noise": intervals.label(result.covered, score),
             **({} if check is None else {"fidelity": check.verdict}),
         }
         for k in range(len(score.rules))
@@ -296,10 +279,10 @@ def _difference_variance(
     same_draws = paired and _same_seed(one, two)
     same_draws = same_draws and np.array_equal(first.code, second.code) and first.overall.shape == second.overall.shape
     if paired:
-        variance = float(paired_variance(first, second, losses, one.weights, same_draws=same_draws)[place])
+        variance = float(intervals.paired_variance(first, second, losses, one.weights, same_draws=same_draws)[place])
     else:
         variance = float(overall_variance(first, one.weights)[mine] + overall_variance(second, two.weights)[yours])
-    if MONTE_CARLO in one.covered and not same_draws:  # otherwise the variance of the rows includes it
+    if intervals.MONTE_CARLO in one.covered and not same_draws:  # otherwise the variance of the rows includes it
         draws = [monte_carlo_variance(score, at, per_row=True) for score, at in ((first, mine), (second, yours))]
         variance += float(np.nansum(draws))
     return variance
@@ -345,9 +328,9 @@ def _difference_line(
 ) -> dict[str, Any]:
     a, b = float(first.overall[loss[0]].mean()), float(second.overall[loss[1]].mean())
     n = float(first.sizes.sum())
-    columns = interval_columns(np.array(a - b), np.array(np.sqrt(variance)), np.array(freedom), one.level)
+    columns = intervals.interval_columns(np.array(a - b), np.array(np.sqrt(variance)), np.array(freedom), one.level)
     p = float(columns["p_value"])
-    covered = [TEST_ROWS, *([MONTE_CARLO] if MONTE_CARLO in one.covered else [])]
+    covered = [intervals.TEST_ROWS, *([intervals.MONTE_CARLO] if intervals.MONTE_CARLO in one.covered else [])]
     return {
         **one._loss_column(loss[0]),
         "feature": first.title,
@@ -356,5 +339,5 @@ def _difference_line(
         "other": b,
         **{name: float(value) for name, value in columns.items()},
         "p_value": 1.0 if abs(a - b) <= _ROUNDING * max(abs(a), abs(b)) else min(1.0, 2 * min(p, 1 - p)),
-        "noise": label(covered, first),
+        "noise": intervals.label(covered, first),
     }

@@ -12,7 +12,6 @@ Requirements this design meets:
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast
@@ -20,10 +19,10 @@ from typing import Any, Literal, cast
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._core.validate import caller_level
+from subgrove._core.validate import warn
 from subgrove._data.from_containers import is_missing
 from subgrove._data.to_containers import copied
-from subgrove.exceptions import InputError, LengthError, ModelError, ParameterError, SubgroveWarning
+from subgrove.exceptions import InputError, LengthError, ModelError, ParameterError
 from subgrove.losses import Loss
 
 Predictions = npt.NDArray[Any]
@@ -153,11 +152,9 @@ def default_loss(model: Any, y: Any) -> str:
         return "log_loss" if probabilities else "zero_one"
     if values is None or not _are_zero_and_one(values):
         return "absolute_error"
-    warnings.warn(
+    warn(
         "y has only the values 0 and 1, but model is not a classifier: predictions are compared with y by squared "
-        "error (the Brier score, if they are probabilities). For classes, pass the classifier itself, or name a loss.",
-        SubgroveWarning,
-        stacklevel=caller_level(),
+        "error (the Brier score, if they are probabilities). For classes, pass the classifier itself, or name a loss."
     )
     return "squared_error"
 

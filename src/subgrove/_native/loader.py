@@ -6,11 +6,11 @@ without the compiled forest, scikit-learn's is used, which draws other random nu
 
 from __future__ import annotations
 
-import warnings
 from functools import cache
 from importlib import import_module
 from types import ModuleType
 
+from subgrove._core.validate import warn
 from subgrove.exceptions import FallbackWarning
 
 KERNELS = ("forest", "lasso_path", "mmd_pairs", "tree_fit", "tree_sums")
@@ -40,10 +40,9 @@ def kernels_in_use() -> dict[str, bool]:
 @cache
 def warn_forest_fallback() -> None:
     """Warn, once per process, that scikit-learn's forest replaces the compiled one."""
-    warnings.warn(
+    warn(
         "The compiled forest is not installed, so scikit-learn's forest is used: the same random_state gives other "
         "draws than on machines with the compiled part, and it is slower. Install a wheel of subgrove, or install it "
         "where there is a C compiler; subgrove.show_versions() lists the compiled parts.",
         FallbackWarning,
-        stacklevel=2,
     )

@@ -8,22 +8,11 @@ from subgrove._native.loader import kernels_in_use
 from subgrove._version import __version__
 
 REQUIRED = (
-    "charset-normalizer",
-    "cloudpickle",
-    "jinja2",
-    "joblib",
-    "matplotlib",
-    "msgspec",
-    "narwhals",
-    "numpy",
-    "pandas",
-    "rich",
-    "scikit-learn",
-    "scipy",
-    "threadpoolctl",
-    "typer",
+    *("charset-normalizer", "cloudpickle", "jinja2", "joblib", "matplotlib", "msgspec", "narwhals", "numpy", "pandas"),
+    *("rich", "scikit-learn", "scipy", "threadpoolctl", "typer"),
 )
 OPTIONAL = ("dask", "distributed", "onnxruntime", "polars", "pyarrow", "ray", "skops", "torch")
+NOT_INSTALLED = "not installed"
 _FALLBACK = {True: "compiled", False: "not installed: NumPy gives the same numbers, slower"}
 _NO_FOREST = "not installed: scikit-learn's forest is used, with other random draws"
 
@@ -52,7 +41,7 @@ def show_versions() -> None:
         kernels["forest"] = _NO_FOREST
     sections = {
         "System": {"python": platform.python_version(), "executable": sys.executable, "platform": platform.platform()},
-        "Python packages": {"subgrove": __version__} | {name: _version(name) for name in (*REQUIRED, *OPTIONAL)},
+        "Python packages": {"subgrove": __version__} | {name: version_of(name) for name in (*REQUIRED, *OPTIONAL)},
         "Compiled parts": kernels,
     }
     for title, lines in sections.items():
@@ -61,10 +50,11 @@ def show_versions() -> None:
             print(f"  {name}: {text}")
 
 
-def _version(package: str) -> str:
+def version_of(package: str) -> str:
+    """Return the version of a package, or "not installed"."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:
         return version(package)
     except PackageNotFoundError:
-        return "not installed"
+        return NOT_INSTALLED

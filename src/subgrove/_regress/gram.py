@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,10 +11,10 @@ import numpy as np
 
 from subgrove._core.execution import stream
 from subgrove._core.kinds import Floats, Rows
+from subgrove._core.validate import warn
 from subgrove._data.encode import Design, is_extreme
 from subgrove._data.table import Table
 from subgrove._native import loader
-from subgrove.exceptions import SubgroveWarning
 
 N_FOLDS = 5
 RIDGE = 1e-9  # makes the equations of identical columns solvable
@@ -330,11 +329,9 @@ def lasso_paths(gram: Floats, with_target: Floats, penalties: Floats) -> Floats:
             _follow(*problem) for problem in zip(gram, with_target, [penalties] * problems, coef, strict=True)
         )
     if failures:
-        warnings.warn(
+        warn(
             f"Coordinate descent did not converge for {failures} of {problems * len(penalties)} lasso problems, so the "
-            f"columns that a shift is made of may not be the best ones.",
-            SubgroveWarning,
-            stacklevel=2,
+            f"columns that a shift is made of may not be the best ones."
         )
     return coef
 

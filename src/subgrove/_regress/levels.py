@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._core.kinds import Floats, Rows
+from subgrove._core.text import first_of
 from subgrove._data.encode import Design, DesignColumn
 from subgrove._data.table import Table
 from subgrove._regress.forest import grow_forest
@@ -176,9 +177,7 @@ class ForestLevels:
 
     def text(self, most: int = 6) -> str:
         """Return one line: which columns predict the levels."""
-        names = self.columns
-        more = f" and {len(names) - most} more" if len(names) > most else ""
-        return f"{self.feature} is predicted by a random forest of {', '.join(names[:most])}{more}"
+        return f"{self.feature} is predicted by a random forest of {first_of(self.columns, most)}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from subgrove._core.text import listed, number
-from subgrove._importance import ImportanceResult
+from subgrove._importance.result import ImportanceResult
 from subgrove._importance.tables import differences
 from subgrove._report.model_summary import Part
 from subgrove._report.summary import Estimate, Summary

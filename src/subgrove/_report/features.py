@@ -14,24 +14,12 @@ from subgrove._core.kinds import Floats
 from subgrove._core.text import number
 from subgrove._data.columns import number_text
 from subgrove._data.table import TypedColumn
-from subgrove._importance import Gap, ImportanceResult
-from subgrove._importance.evidence import (
-    Finding,
-    has_lower_bound,
-    overall_findings,
-    reference_of,
-    subgroup_findings,
-)
+from subgrove._importance.evidence import Finding, has_lower_bound, overall_findings, reference_of, subgroup_findings
 from subgrove._importance.explanation import resampling_sentences
+from subgrove._importance.gap_result import Gap
+from subgrove._importance.result import ImportanceResult
 from subgrove._importance.tables import differences
-from subgrove._report import wording
-from subgrove._report.curve_shapes import (
-    curve_shape,
-    level_direction,
-    level_sentences,
-    numeric_direction,
-    numeric_sentences,
-)
+from subgrove._report import curve_shapes, wording
 from subgrove._report.curves import FeatureCurves, curves_of, distribution
 from subgrove._report.inputs import ReportInputs
 from subgrove._report.model_summary import ImportantSize
@@ -200,17 +188,16 @@ def feature_summaries(
 ) -> tuple[list[FeatureSummary], int]:
     """Return all features by rank, and the number of rows predicted for curves; `advance` reports progress."""
     single = [score for score in with_rows(results.conditional.scores, "report") if len(score.feature) == 1]
-    estimates, summaries, n_rows = results.estimates, [], 0
+    summaries, n_rows = [], 0
     for place, score in enumerate(sorted(single, key=lambda score: -float(score.overall[0].mean()))):
         curves = curves_of(inputs, score.title, results.conditional.subgroups.get(score.title))
-        conditional, marginal = (each[score.title] for each in estimates)
-        summaries.append(_summary(inputs, results, score, place + 1, curves, conditional, marginal))
+        summaries.append(_summary(inputs, results, score, place + 1, curves))
         n_rows += curves.rows_predicted
         advance(1)
     return summaries, n_rows
 
 
-def group_summaries(inputs: ReportInputs, results: ReportResults) -> tuple[GroupSummary, ...]:
+def group_summaries(results: ReportResults) -> tuple[GroupSummary, ...]:
     """Return the groups of features, the most important first."""
     summaries = []
     conditional, marginal = results.estimates
@@ -226,15 +213,10 @@ def group_summaries(inputs: ReportInputs, results: ReportResults) -> tuple[Group
 
 
 def _summary(
-    inputs: ReportInputs,
-    results: ReportResults,
-    score: FeatureResult,
-    rank: int,
-    curves: FeatureCurves,
-    conditional: Estimate,
-    marginal: Estimate,
+    inputs: ReportInputs, results: ReportResults, score: FeatureResult, rank: int, curves: FeatureCurves
 ) -> FeatureSummary:
     result, name = results.conditional, score.title
+    conditional, marginal = (each[name] for each in results.estimates)
     other = next(one for one in results.marginal.scores if one.title == name)
     partition = result.subgroups.get(name)
     choice = next(iter((result.settings.get("choices") or {}).get(name, [])), None)
@@ -345,9 +327,9 @@ def _effect_sentences(
     for output in dict.fromkeys(line.output for line in curves.lines):
         own = [line for line in curves.lines if line.output == output]
         if numeric:
-            sentences += numeric_sentences(score.title, own, bounds, results.spread, ends)
+            sentences += curve_shapes.numeric_sentences(score.title, own, bounds, results.spread, ends)
         else:
-            sentences += level_sentences(score.title, own, results.spread)
+            sentences += curve_shapes.level_sentences(score.title, own, results.spread)
     return sentences
 
 
@@ -360,11 +342,11 @@ def _direction(results: ReportResults, score: FeatureResult, series: TypedColumn
     if line is None:
         return ""
     if series.info.kind != "numeric":
-        return level_direction(score.title, line, results.spread)
+        return curve_shapes.level_direction(score.title, line, results.spread)
     bounds = _middle_ranges(series.values, score)[0]
     dated = series.info.is_date or series.info.is_duration
-    shape = None if bounds is None else curve_shape(line, *bounds, results.spread)
-    return "" if shape is None else numeric_direction(score.title, shape, dated=dated)
+    shape = None if bounds is None else curve_shapes.curve_shape(line, *bounds, results.spread)
+    return "" if shape is None else curve_shapes.numeric_direction(score.title, shape, dated=dated)
 
 
 def _date_texts(bounds: tuple[float, float], series: TypedColumn) -> tuple[str, str]:

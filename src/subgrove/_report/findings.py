@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from subgrove._core.text import count_of, listed, number, percent
 from subgrove._report.leakage import leakage_sentence
 from subgrove._report.model_summary import ImportantSize, ModelSummary
-from subgrove._report.summary import DataSummary, DependenceSummary, FeatureSummary, GroupSummary
+from subgrove._report.summary import DataSummary, DependenceSummary, Estimate, FeatureSummary, GroupSummary
 from subgrove._report.wording import contrast, shared_with, tidy, with_range
 
 _MOST = 5
@@ -18,6 +18,8 @@ _NAMED = 3  # important features with their numbers
 _NEARLY_PERFECT = 0.98  # skill from which on a column may contain the target
 _REDUNDANT = 0.9  # explained share from which on a feature is called nearly redundant
 _SHARED = 0.25  # share of the marginal importance that the gap has to exceed
+
+Driver = FeatureSummary | GroupSummary
 
 
 def highlights(
@@ -51,14 +53,14 @@ def highlights(
     return tuple(tidy(sentence) for sentence in sentences)
 
 
-def _name(one: FeatureSummary | GroupSummary) -> str:
+def _name(one: Driver) -> str:
     return one.feature if isinstance(one, FeatureSummary) else one.name
 
 
-def _drivers(features: Sequence[FeatureSummary], groups: Sequence[GroupSummary]) -> list[FeatureSummary | GroupSummary]:
+def _drivers(features: Sequence[FeatureSummary], groups: Sequence[GroupSummary]) -> list[Driver]:
     """Return groups, and features that belong to none, the most important first."""
     grouped = {name for group in groups for name in group.features}
-    drivers: list[FeatureSummary | GroupSummary] = [*groups, *(one for one in features if one.feature not in grouped)]
+    drivers: list[Driver] = [*groups, *(one for one in features if one.feature not in grouped)]
     return sorted(drivers, key=lambda one: -one.conditional.estimate)
 
 
@@ -90,22 +92,15 @@ def _leakage(model: ModelSummary, features: Sequence[FeatureSummary]) -> list[st
     ]
 
 
-def _important(
-    important: Sequence[FeatureSummary | GroupSummary],
-    drivers: Sequence[FeatureSummary | GroupSummary],
-    limit: ImportantSize,
-    loss: str,
-) -> str:
+def _important(important: Sequence[Driver], drivers: Sequence[Driver], limit: ImportantSize, loss: str) -> str:
     """Name the important features and groups, or say that none is shown to be."""
     rule = f"at least {limit.words}, significant after Holm's adjustment"
     if any(one.conditional.finding == "without gain" for one in drivers):
         return "No feature is called important, because the model is not better than a constant prediction."
     if not important:
         return f"No feature is shown to be important given the others ({rule}). {_by_marginal(drivers, loss)}"
-    first, *others = important[:_NAMED]
     verb = "is" if len(important) == 1 else "are"
-    effects = [f"{_joint(first)} the {loss} by {with_range(first.conditional)}"]
-    effects += [f"{_name(one)} by {with_range(one.conditional)}" for one in others]
+    effects = _effects([(one, one.conditional) for one in important[:_NAMED]], loss)
     effects += [f"{len(important) - _NAMED} more by less"] * (len(important) > _NAMED)
     n_groups = sum(isinstance(one, GroupSummary) for one in drivers)
     among = [count_of(len(drivers) - n_groups, "feature")] * (len(drivers) > n_groups)
@@ -116,25 +111,27 @@ def _important(
     )
 
 
-def _by_marginal(drivers: Sequence[FeatureSummary | GroupSummary], loss: str) -> str:
+def _by_marginal(drivers: Sequence[Driver], loss: str) -> str:
     """Name what has the largest marginal importance, where nothing adds to all others."""
     found = [one for one in drivers if one.marginal.finding == "important"]
     if not found:
         return ""
-    first, *others = sorted(found, key=lambda one: -one.marginal.estimate)[:_NAMED]
-    effects = [f"{_joint(first)} the {loss} by {with_range(first.marginal)}"]
-    effects += [f"{_name(one)} by {with_range(one.marginal)}" for one in others]
+    largest = sorted(found, key=lambda one: -one.marginal.estimate)[:_NAMED]
+    effects = _effects([(one, one.marginal) for one in largest], loss)
     return (
         f"Shuffled among all rows, {'; '.join(effects)}: the model relies on them, but each can be replaced by "
         "other features."
     )
 
 
-def _joint(one: FeatureSummary | GroupSummary) -> str:
-    return f"{one.feature} raises" if isinstance(one, FeatureSummary) else f"{one.name} together raise"
+def _effects(found: Sequence[tuple[Driver, Estimate]], loss: str) -> list[str]:
+    """Return by how much each feature or group raises the loss, in words."""
+    first = found[0][0]
+    verb = f"raises the {loss}" if isinstance(first, FeatureSummary) else f"together raise the {loss}"
+    return [f"{_name(one)} {f'{verb} ' if one is first else ''}by {with_range(size)}" for one, size in found]
 
 
-def _redundant(important: Sequence[FeatureSummary | GroupSummary]) -> str | None:
+def _redundant(important: Sequence[Driver]) -> str | None:
     """Say of the most important group that its members can replace each other."""
     group = next((one for one in important if isinstance(one, GroupSummary)), None)
     if group is None:
@@ -145,7 +142,7 @@ def _redundant(important: Sequence[FeatureSummary | GroupSummary]) -> str | None
     )
 
 
-def _directions(important: Sequence[FeatureSummary | GroupSummary], features: Sequence[FeatureSummary]) -> str | None:
+def _directions(important: Sequence[Driver], features: Sequence[FeatureSummary]) -> str | None:
     """Say what predictions do as the most important features increase; of a group, its strongest member."""
     shown = []
     for one in important[:_NAMED]:
@@ -176,7 +173,7 @@ def _overlap(
     )
 
 
-def _failed(features: Sequence[FeatureSummary | GroupSummary]) -> list[str]:
+def _failed(features: Sequence[Driver]) -> list[str]:
     return [_name(one) for one in features if one.fidelity is not None and one.fidelity.verdict == "failed"]
 
 
@@ -184,51 +181,20 @@ def cautions(
     model: ModelSummary, features: Sequence[FeatureSummary], dependence: Sequence[DependenceSummary], level: float
 ) -> tuple[str, ...]:
     """Return what not to conclude: from any report, and from this one."""
-    sentences = []
-    if model.verdict == "useless":
-        sentences.append(
-            "This model does not predict the target significantly better than a constant. Its importances and curves "
-            "describe the model and say nothing about the data."
-        )
-    elif model.verdict == "weak":
-        sentences.append("This model is weak. Features that it does not use may be important to a better model.")
-    elif model.verdict == "uncertain":
-        sentences.append("The test rows do not show whether this model predicts the target. Use more rows.")
-    sentences += [
-        f"{sentence} The importance of all other columns is that of what such a column leaves unexplained."
-        for sentence in _leakage(model, features)
-    ]
-    redundant = [
-        f"{one.feature} (predicted by {one.predictors[0].column})"
-        for one in dependence
-        if one.predictors and (one.explained or 0) >= _REDUNDANT
-    ]
-    sentences += [
-        "Importance describes what this model needs to predict, not causes. Changing a feature in the world need not "
-        "change the target.",
-        "A feature that is redundant with others has a low conditional importance even if the model relies on it: two "
-        "copies of a column are both low, and dropping both may cost much.",
-        *([f"Nearly redundant here: {listed(redundant)}."] if redundant else []),
-        f"Intervals ({percent(level)}) cover the choice of test rows, of donors and of random draws. They do not cover "
-        "retraining the model, other training rows for the subgroups, or multiple testing over features.",
-        "Curves are means of predictions. Beyond the range of a subgroup's rows the model extrapolates, and a curve "
-        "over all rows includes such predictions where features are dependent.",
-    ]
-    if failed := _failed(features):
-        sentences.append(
-            f"For {listed(failed)}, resampled rows are not realistic, so part of the conditional importance is the "
-            "model's behaviour on rows that do not occur."
-        )
-    unknown = [one.feature for one in features if one.fidelity is None or one.fidelity.verdict == "unknown"]
-    if unknown:
-        sentences.append(f"For {listed(unknown)}, the fidelity of resampled rows could not be checked.")
-    marked = sum(
-        one.estimate is not None and one.estimate.finding == "unknown" for f in features for one in f.subgroups
-    )
-    if marked:
-        verb = "has" if marked == 1 else "have"
-        sentences.append(
-            f"{count_of(marked, 'subgroup')} {verb} no interval: there are fewer than 50 test rows, or few of them "
-            "have most of the loss."
-        )
-    return tuple(tidy(sentence) for sentence in sentences)
+    from subgrove._report.render import text_of
+
+    names = {
+        "leakage": _leakage(model, features),
+        "redundant": [
+            f"{one.feature} (predicted by {one.predictors[0].column})"
+            for one in dependence
+            if one.predictors and (one.explained or 0) >= _REDUNDANT
+        ],
+        "failed": _failed(features),
+        "unknown": [one.feature for one in features if one.fidelity is None or one.fidelity.verdict == "unknown"],
+    }
+    texts = {what: tidy(listed(some)) for what, some in names.items() if some}
+    subgroups = [one.estimate for feature in features for one in feature.subgroups if one.estimate is not None]
+    marked = sum(one.finding == "unknown" for one in subgroups)
+    values = {**dict.fromkeys(names, ""), **texts, "marked": marked, "verdict": model.verdict, "level": level}
+    return tuple(text_of("cautions.txt.jinja", **values).splitlines())

@@ -18,6 +18,7 @@ from subgrove._data.columns import number_text
 from subgrove._data.table import TypedColumn, shared_rows
 from subgrove._dependence import Dependence, dependence
 from subgrove._dependence.dependence import LEAST_ROWS
+from subgrove._native.versions import NOT_INSTALLED, version_of
 from subgrove._report.curves import SHOWN_CLASSES, level_codes
 from subgrove._report.inputs import ReportInputs, some_rows
 from subgrove._report.leakage import NEARLY
@@ -160,16 +161,9 @@ def method_summary(
 
 
 def _versions() -> tuple[Setting, ...]:
-    from importlib.metadata import PackageNotFoundError, version
-
-    found = [Setting("subgrove", __version__), Setting("Python", platform.python_version())]
-    for name in _PACKAGES:
-        if {"scikit-learn": "sklearn"}.get(name, name) in sys.modules:
-            try:
-                found.append(Setting(name, version(name)))
-            except PackageNotFoundError:  # imported from a folder
-                continue
-    return tuple(found)
+    imported = [name for name in _PACKAGES if {"scikit-learn": "sklearn"}.get(name, name) in sys.modules]
+    found = {"subgrove": __version__, "Python": platform.python_version()} | {one: version_of(one) for one in imported}
+    return tuple(Setting(*one) for one in found.items() if one[1] != NOT_INSTALLED)  # but imported from a folder
 
 
 def _sentences(inputs: ReportInputs, forests: ReportForests) -> tuple[str, ...]:

@@ -177,18 +177,8 @@ def fidelity_html(result: Fidelity) -> str:
     for line in lines:
         estimate, place, rank = (float(line[name]) for name in ("estimate", "position", "mean_rank"))
         picture = dot(scale, place, place, place)
-        rows.append(
-            [
-                line["sampler"],
-                int(line["n_features"]),
-                estimate,
-                place,
-                picture,
-                rank,
-                line.get("auc"),
-                int(line["failed"]),
-            ]
-        )
+        checks = line.get("auc"), int(line["failed"])
+        rows.append([line["sampler"], int(line["n_features"]), estimate, place, picture, rank, *checks])
     heads = ["sampler", "features", "fidelity", "position", "0 marginal, 1 unchanged", "mean rank"]
     heads_of_checks = ["AUC" if result.auc is not None else None, "failed"]
     note = (

@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from subgrove._core.html_views import html_of
 from subgrove._core.text import count_of
+from subgrove._importance import tables
 from subgrove._importance.depth_profile import DepthProfile
 from subgrove._importance.explanation import Explanation
 from subgrove._importance.gap_result import Gap, total_error
@@ -17,14 +18,6 @@ from subgrove._importance.intervals import SAMPLER
 from subgrove._importance.refits import RefitsResult
 from subgrove._importance.relative import RelativeImportance
 from subgrove._importance.result import ImportanceResult
-from subgrove._importance.tables import (
-    MARK,
-    NOT_REALISTIC,
-    importance_kind,
-    is_unrealistic,
-    overall_line,
-    subgroup_lines,
-)
 from subgrove._report.notebook_cards import MOST_ROWS, bar, between, card, chart_scale, dot, folded, sentences, table
 from subgrove._report.svg import number
 from subgrove._scoring.feature_result import FeatureResult
@@ -36,14 +29,14 @@ TableRow = dict[str, Any]
 def importance_html(result: ImportanceResult) -> str:
     """Return the largest importances with intervals, marked if the fidelity check failed; subgroups are folded away."""
     best = sorted(result.scores, key=lambda score: -float(score.overall[0].mean()))[:MOST_ROWS]
-    lines = [overall_line(result, score, 0) for score in best]
-    marks = [is_unrealistic(score) for score in best]
+    lines = [tables.overall_line(result, score, 0) for score in best]
+    marks = [tables.is_unrealistic(score) for score in best]
     checked = any(score.fidelity_check is not None for score in best)
     heads = ["feature", *_interval_heads(result.level), "fidelity check" if checked else None]
     cells = [[*row, _verdict(score)] for row, score in zip(_with_intervals(lines, marks), best, strict=True)]
     shown = table(heads, cells, len(result.scores), ".overall")
-    warning = [f"{MARK} {NOT_REALISTIC}."] if any(marks) else []
-    kind = importance_kind(result)
+    warning = [f"{tables.MARK} {tables.NOT_REALISTIC}."] if any(marks) else []
+    kind = tables.importance_kind(result)
     title = f"{f'{kind} importance'.strip()} of {count_of(len(result.scores), 'feature')}"
     return card(
         title[0].upper() + title[1:], _about(result, lines), shown, sentences(warning), _subgroups(result, best)
@@ -163,7 +156,7 @@ def _with_intervals(lines: Sequence[TableRow], marks: Sequence[bool] = ()) -> li
 def _verdict(score: FeatureResult) -> str:
     if score.fidelity_check is None:
         return ""
-    return f"failed {MARK}" if is_unrealistic(score) else score.fidelity_check.verdict
+    return f"failed {tables.MARK}" if tables.is_unrealistic(score) else score.fidelity_check.verdict
 
 
 def _subgroups(result: ImportanceResult, best: Sequence[FeatureResult]) -> Markup | None:
@@ -171,7 +164,7 @@ def _subgroups(result: ImportanceResult, best: Sequence[FeatureResult]) -> Marku
     if not result.per_row_losses[0] or SAMPLER in result.covered:
         return None
     total = sum(len(score.rules) for score in result.scores if len(score.rules) > 1)
-    lines = [line for score in best if len(score.rules) > 1 for line in subgroup_lines(result, score, 0)]
+    lines = [line for score in best if len(score.rules) > 1 for line in tables.subgroup_lines(result, score, 0)]
     if not lines:
         return None
     cells = [

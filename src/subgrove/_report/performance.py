@@ -147,17 +147,11 @@ class Judgement:
         if score.name in _ORDER:
             chance = "The model is weak: it orders the rows better than chance"
             return f"{chance if self.verdict == 'weak' else words}, with a {score.name} of {value} {interval}."
-        by, low, high = (
-            percent(one) for one in ((score.skill, self.low, self.high) if score.skill >= 0 else self._increase)
-        )
-        verb = "reduces" if score.skill >= 0 else "increases"
+        sign, verb = (1, "reduces") if score.skill >= 0 else (-1, "increases")
+        by, low, high = (percent(sign * one) for one in (score.skill, *(self.low, self.high)[::sign]))
         loss = _NAMES["zero_one"] if score.name == ACCURACY else score.name
         interval = "" if by == low == high else f" ({percent(LEVEL)} interval {low} to {high})"
         return f"{words}: it {verb} the {loss} by {by}{interval}."
-
-    @property
-    def _increase(self) -> tuple[float, float, float]:
-        return -(self.score.skill or 0.0), -(self.high or 0.0), -(self.low or 0.0)
 
 
 def judge(measures: Sequence[Measure], n: int) -> Judgement:

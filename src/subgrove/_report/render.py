@@ -25,26 +25,7 @@ from markupsafe import Markup
 from subgrove._core import text
 from subgrove._core.text import count_of, letter
 from subgrove._importance.evidence import Finding
-from subgrove._report import svg
-from subgrove._report.cells import (
-    cell,
-    cell_scale,
-    decimals_of,
-    decimals_of_estimates,
-    estimate_cell,
-    estimate_scale,
-    estimate_text,
-    exact,
-    explained,
-    half_interval,
-    half_width,
-    name,
-    number_cell,
-    percent,
-    recall_picture,
-    rough,
-    with_noise,
-)
+from subgrove._report import cells, svg
 from subgrove._report.comparison import Comparison
 from subgrove._report.effect_charts import MOST_LEVELS, ChartPanel, panels, small_picture, small_scale
 from subgrove._report.summary import DependenceSummary, Distribution, FeatureSummary, ReportCurve, Summary
@@ -96,8 +77,8 @@ class FeatureView:
 
     def gap_text(self, most: int | None) -> str:
         """Return the gap with the digits that the noisier of both importances allows."""
-        noise = max(half_width(one) or 0.0 for one in (self.feature.conditional, self.feature.marginal))
-        return rough(self.gap, noise, most)
+        noise = max(cells.half_width(one) or 0.0 for one in (self.feature.conditional, self.feature.marginal))
+        return cells.rough(self.gap, noise, most)
 
     @property
     def explained(self) -> float | None:
@@ -126,8 +107,8 @@ def page(summary: Summary, comparison: Comparison | None = None) -> str:
         places={view.feature.feature: view.id for view in views},
         dependence=shown,
         folded=folded,
-        scale=estimate_scale(estimates),
-        most=decimals_of_estimates(estimates),
+        scale=cells.estimate_scale(estimates),
+        most=cells.decimals_of_estimates(estimates),
         small=small_scale(summary.features),
         style=Markup(style),
         script=Markup(script),
@@ -218,10 +199,10 @@ def _environment(*, autoescape: bool) -> Environment:
 
 
 _IN_TEMPLATES: tuple[Callable[..., Any], ...] = (
-    *(cell, estimate_text, exact, explained, name, svg.number, percent, svg.prose),
-    *(cell_scale, decimals_of, decimals_of_estimates, estimate_cell, estimate_scale, half_interval, half_width),
-    *(number_cell, rough, with_noise, count_of, letter, short, svg.subgroup_class, small_picture, tree_picture),
-    recall_picture,
+    *(cells.cell, cells.estimate_text, cells.exact, cells.explained, cells.name, svg.number, cells.percent, svg.prose),
+    *(cells.cell_scale, cells.decimals_of, cells.decimals_of_estimates, cells.estimate_cell, cells.estimate_scale),
+    *(cells.half_interval, cells.half_width, cells.number_cell, cells.rough, cells.with_noise, cells.recall_picture),
+    *(count_of, letter, short, svg.subgroup_class, small_picture, tree_picture),
 )
 _PAGE_FILTERS = {one.__name__: one for one in _IN_TEMPLATES}
 _PAGE_FUNCTIONS = {
@@ -267,9 +248,9 @@ def _curve_points(curve: ReportCurve, feature: FeatureSummary) -> str:
 def _distribution(spread: Distribution) -> str:
     edges = [text.number(edge) for edge in spread.edges]
     names = spread.levels or [f"{low} to {high}" for low, high in pairwise(edges)]
-    cells = "; ".join(f"{name}: {n}" for name, n in zip(names, spread.counts, strict=True))
+    counts = "; ".join(f"{name}: {n}" for name, n in zip(names, spread.counts, strict=True))
     missing = f" Missing: {spread.n_missing}." if spread.n_missing else ""
-    return f"Test rows by value: {cells}.{missing}" if cells or missing else ""
+    return f"Test rows by value: {counts}.{missing}" if counts or missing else ""
 
 
 _TEXT_FILTERS: dict[str, Callable[..., str]] = {

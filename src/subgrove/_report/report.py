@@ -22,28 +22,15 @@ from subgrove._core.html_views import html_of
 from subgrove._core.text import count_of
 from subgrove._core.validate import names_arguments
 from subgrove._data.table import read_once
-from subgrove._importance import ImportanceResult, importance
+from subgrove._importance.importance import importance
+from subgrove._importance.result import ImportanceResult
+from subgrove._report import methods
 from subgrove._report.comparison import KEY, Comparison, compared, named_models, read_comparison
 from subgrove._report.dependent_rows import dependence_warnings
-from subgrove._report.features import (
-    ReportResults,
-    feature_gaps,
-    feature_summaries,
-    fidelity_of,
-    group_summaries,
-)
+from subgrove._report.features import ReportResults, feature_gaps, feature_summaries, fidelity_of, group_summaries
 from subgrove._report.findings import cautions, highlights
 from subgrove._report.inputs import ReportInputs, ReportLabels, read_inputs, read_labels
 from subgrove._report.leakage import leaking_columns
-from subgrove._report.methods import (
-    data_summary,
-    dependence_sentences,
-    dependence_summaries,
-    grow_forests,
-    loss_unit,
-    method_summary,
-    model_description,
-)
 from subgrove._report.model_summary import ModelSummary
 from subgrove._report.performance import Performance, performance
 from subgrove._report.summary import Summary
@@ -53,7 +40,7 @@ from subgrove.exceptions import ParameterError, SubgroveWarning
 
 def summarize(inputs: ReportInputs, labels: ReportLabels, messages: list[str]) -> tuple[Summary, ImportanceResult]:
     """Return the summary of a report, and the conditional importance; warnings are added to `messages`."""
-    data = data_summary(inputs, labels.columns)
+    data = methods.data_summary(inputs, labels.columns)
     n = len(inputs.features)
     with progress_bar(7 * n, "Explaining the model") as advance, _collected(messages):
         quality = performance(inputs)
@@ -63,9 +50,9 @@ def summarize(inputs: ReportInputs, labels: ReportLabels, messages: list[str]) -
             "n_repeats": inputs.n_repeats,
             "random_state": inputs.seed,
             "n_jobs": inputs.n_jobs,
+            "groups": inputs.used.table.clusters,
         }
         X, y = inputs.used.X, inputs.used.y
-        common["groups"] = inputs.used.table.clusters
         conditional = importance(inputs.model, X, y, sampler=inputs.sampler, train=inputs.fitted_on, **common)
         if inputs.test.table.clusters is None:
             messages += dependence_warnings(inputs.train, inputs.used, conditional.residuals)
@@ -73,19 +60,13 @@ def summarize(inputs: ReportInputs, labels: ReportLabels, messages: list[str]) -
         marginal = importance(inputs.model, X, y, sampler="marginal", **common)
         advance(n)
         by_marginal = sorted(marginal.scores, key=lambda score: -float(score.overall[0].mean()))
-        forests = grow_forests(inputs, [score.title for score in by_marginal])
+        forests = methods.grow_forests(inputs, [score.title for score in by_marginal])
         advance(n)
         gaps = feature_gaps(conditional, marginal, len(inputs.test.table.names) - 1)
         advance(2 * n)
-        results = ReportResults(
-            conditional,
-            marginal,
-            gaps,
-            quality.spread,
-            inputs.min_share,
-            quality.judgement.verdict != "useless",
-        )
-        groups = group_summaries(inputs, results)
+        has_gain = quality.judgement.verdict != "useless"
+        results = ReportResults(conditional, marginal, gaps, quality.spread, inputs.min_share, has_gain)
+        groups = group_summaries(results)
         features, n_curve_rows = feature_summaries(inputs, results, advance)
     rows = {
         "performance": quality.rows_predicted,
@@ -96,32 +77,25 @@ def summarize(inputs: ReportInputs, labels: ReportLabels, messages: list[str]) -
     }
     model = _model_summary(inputs, labels, quality)
     shuffled = {score.title: fidelity_of(score, "shuffled") for score in marginal.scores}
-    dependence = dependence_summaries(forests, inputs.features, shuffled)
+    dependence = methods.dependence_summaries(forests, inputs.features, shuffled)
+    limit, loss, level = results.important, inputs.loss.name.replace("_", " "), conditional.level
     summary = Summary(
         title=labels.title if labels.title is not None else f"What the model of {inputs.target} uses",
         created=labels.created,
-        level=conditional.level,
+        level=level,
         loss=inputs.loss.name,
-        loss_unit=loss_unit(inputs),
+        loss_unit=methods.loss_unit(inputs),
         baseline=results.baseline,
-        important=results.important,
+        important=limit,
         model=model,
         data=data,
-        highlights=highlights(
-            model,
-            data,
-            features,
-            groups,
-            results.important,
-            inputs.loss.name.replace("_", " "),
-            results.conditional.level,
-        ),
+        highlights=highlights(model, data, features, groups, limit, loss, level),
         groups=groups,
         dependence=dependence,
-        dependence_sentences=dependence_sentences(dependence),
+        dependence_sentences=methods.dependence_sentences(dependence),
         features=tuple(features),
-        methods=method_summary(inputs, conditional.level, forests, rows, len(gaps.by_feature)),
-        cautions=cautions(model, features, dependence, conditional.level),
+        methods=methods.method_summary(inputs, level, forests, rows, len(gaps.by_feature)),
+        cautions=cautions(model, features, dependence, level),
         warnings=tuple(dict.fromkeys(messages)),
     )
     return summary, conditional
@@ -129,7 +103,7 @@ def summarize(inputs: ReportInputs, labels: ReportLabels, messages: list[str]) -
 
 def _model_summary(inputs: ReportInputs, labels: ReportLabels, quality: Performance) -> ModelSummary:
     return ModelSummary(
-        description=labels.description if labels.description is not None else model_description(inputs.model),
+        description=labels.description if labels.description is not None else methods.model_description(inputs.model),
         task=inputs.task,
         target=inputs.target,
         classes=tuple(str(label) for label in inputs.classes),
@@ -160,9 +134,6 @@ def _collected(messages: list[str]) -> Iterator[None]:
             others[one.category, str(one.message)] = one
     for one in others.values():
         warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
-
-
-_FORMS = (".html", ".json", ".md")
 
 
 @dataclass(frozen=True, repr=False)
@@ -235,13 +206,13 @@ class Report:
         True
         """
         place = Path(path)
-        make = {".html": self.to_html, ".json": self.to_json, ".md": self.to_markdown}.get(place.suffix.lower())
-        if make is None:
+        makers = {".html": self.to_html, ".json": self.to_json, ".md": self.to_markdown}
+        if place.suffix.lower() not in makers:
             raise ParameterError(
-                f"path={str(path)!r} must end in {', '.join(_FORMS)}, which is the format of the report."
+                f"path={str(path)!r} must end in {', '.join(makers)}, which is the format of the report."
             )
         check_file_path(place)
-        write_text(place, make())
+        write_text(place, makers[place.suffix.lower()]())
 
     @classmethod
     def load(cls, path: str | Path) -> Report:

@@ -11,13 +11,7 @@ from functools import partial
 
 from subgrove._core.text import TOGETHER, common_decimals, count_of, listed, number, percent
 from subgrove._importance.evidence import differs
-from subgrove._report.summary import (
-    Estimate,
-    FidelitySummary,
-    GapStepSummary,
-    PredictorShare,
-    SubgroupSummary,
-)
+from subgrove._report.summary import Estimate, FidelitySummary, GapStepSummary, PredictorShare, SubgroupSummary
 
 ALL_ROWS = "all rows"
 _COMPARED = 20  # rows of a subgroup that is compared with another
@@ -122,10 +116,9 @@ def contrast(name: str, subgroups: Sequence[SubgroupSummary], level: float) -> s
     largest, smallest = ((one.estimate, one.std_error or 0.0) for one in (high, low))
     if high.finding != "important" or not differs(largest, smallest, len(large), level):
         return None
-    words = {
-        "negative": f"the model predicts better without it: {with_range(low)}",
-        "none": "it is not used",
-    }.get(low.finding, f"its importance is {with_range(low)}")
+    words = {"negative": f"the model predicts better without it: {with_range(low)}", "none": "it is not used"}.get(
+        low.finding, f"its importance is {with_range(low)}"
+    )
     return tidy(
         f"{name} is most important where {short(most.rule)}: {with_range(high)}. Where {short(least.rule)}, {words}."
     )

@@ -6,7 +6,6 @@ they gain nothing, and that number differs between features.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -14,11 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from subgrove._core.kinds import Floats
-from subgrove._core.validate import caller_level, whole_number
+from subgrove._core.text import first_of
+from subgrove._core.validate import warn, whole_number
 from subgrove._scoring.accumulate import LossAccumulator
 from subgrove._scoring.estimate_variance import overall_variance
 from subgrove._scoring.feature_result import FeatureResult
-from subgrove.exceptions import ParameterError, SubgroveWarning
+from subgrove.exceptions import ParameterError
 from subgrove.samplers.resampled_feature import ResampledFeature
 
 
@@ -122,11 +122,8 @@ def warn_of_max_repeats(adaptive: AdaptiveRepeats, results: Sequence[FeatureResu
     """Warn about features that reached `max_repeats` and would have needed more."""
     short = [result.title for result in results if not adaptive._is_met(result, weights)]
     if short:
-        more = f" and {len(short) - 5} more" if len(short) > 5 else ""
-        warnings.warn(
+        warn(
             f"After max_repeats={adaptive.max_repeats} repeats the Monte-Carlo error is still above {adaptive.share:g} "
-            f"of the error due to the test rows for {', '.join(map(repr, short[:5]))}{more}. Raise max_repeats or "
-            f"share; the column mc_error has its size.",
-            SubgroveWarning,
-            stacklevel=caller_level(),
+            f"of the error due to the test rows for {first_of(list(map(repr, short)), 5)}. Raise max_repeats or "
+            f"share; the column mc_error has its size."
         )

@@ -6,7 +6,6 @@ each row also has the mean shift of its predictions over resamples, and the Mont
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,10 +16,10 @@ import numpy.typing as npt
 
 from subgrove._core.kinds import Floats
 from subgrove._core.text import quote
-from subgrove._core.validate import caller_level
+from subgrove._core.validate import warn
 from subgrove._data.replace_columns import Rows
 from subgrove._models.predictor import About, Predictions, Target
-from subgrove.exceptions import ModelError, ParameterError, SubgroveWarning
+from subgrove.exceptions import ModelError, ParameterError
 from subgrove.losses import Loss, from_metric
 
 
@@ -227,12 +226,10 @@ def _warn_of_other_class(predictions: Predictions, target: Target) -> None:
     error = np.sqrt(first.var(ddof=1) / len(first) + second.var(ddof=1) / len(second))
     if second.mean() - first.mean() < -_REVERSED * error - _ROUNDING:
         other, name = (quote([str(label)]) for label in target.classes)
-        warnings.warn(
+        warn(
             f"The model gives one number a row, which is taken as the probability of {name}, the second class in "
             f"sorted order; it is lower in rows of {name} than in rows of {other}. If it is that of {other}, pass a "
-            "function that gives 1 minus it.",
-            SubgroveWarning,
-            stacklevel=caller_level(),
+            "function that gives 1 minus it."
         )
 
 
@@ -242,11 +239,9 @@ def _with_form(loss: Loss, values: Any, n_rows: int) -> Loss:
         return loss
     more_is_better = loss.name.endswith("_score")
     if not more_is_better and not loss.name.endswith(("_error", "_loss", "_deviance")):
-        warnings.warn(
+        warn(
             f"loss {loss.name!r} gives one number for all rows and is taken as a loss: less is better. If more is "
-            f"better, pass subgrove.losses.from_metric({loss.name}); if less is, with greater_is_better=False.",
-            SubgroveWarning,
-            stacklevel=caller_level(),
+            f"better, pass subgrove.losses.from_metric({loss.name}); if less is, with greater_is_better=False."
         )
     return from_metric(loss.function, name=loss.name, greater_is_better=more_is_better)
 

@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._core.kinds import Floats, Rows
-from subgrove._regress import grow_forest, ridge_predictions
+from subgrove._regress.forest import grow_forest
+from subgrove._regress.linear import ridge_predictions
 
 _N_TREES = 20
 _NODE_SIZE, _CLASSIFIER_NODE_SIZE = 5, 20

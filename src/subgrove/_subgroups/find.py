@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from functools import partial
 from typing import Any, Literal
@@ -10,14 +9,14 @@ from typing import Any, Literal
 from subgrove._core.execution import effective_jobs, one_blas_thread, parallel_map
 from subgrove._core.kinds import MAX_LEVELS
 from subgrove._core.text import TOGETHER
-from subgrove._core.validate import caller_level, names_arguments, reject_another_index
+from subgrove._core.validate import names_arguments, reject_another_index, warn
 from subgrove._core.weights import read_weights
 from subgrove._data.columns import Members, allowed_columns, parse_features
 from subgrove._data.table import ColumnInfo, Floats, Kind, Table, fingerprint, read_table
 from subgrove._subgroups.depth import AUTO_MAX_DEPTH
 from subgrove._subgroups.partition import Partition, TreeSettings, grow_on_shared_columns
 from subgrove._subgroups.subgroups import Subgroups
-from subgrove.exceptions import ColumnError, ParameterError, SubgroveError, SubgroveWarning
+from subgrove.exceptions import ColumnError, ParameterError, SubgroveError
 from subgrove.trees.training import SortedTable, select_columns
 
 AUTO = "auto"
@@ -163,11 +162,9 @@ def _without_unusable(table: Table, allowed: Members, given: Any) -> Members:
     listed = ", ".join(f"{name!r} ({unusable[name]})" for name in named[:5]) + (" ..." if len(named) > 5 else "")
     if given is not None:
         raise ColumnError(f"given has columns that cannot define subgroups: {listed}. Remove them from given.")
-    warnings.warn(
+    warn(
         f"Rules do not use the columns {listed}. Merge rare levels, convert columns that hold numbers or dates, or "
-        f"pass the columns to use as given.",
-        SubgroveWarning,
-        stacklevel=caller_level(),
+        f"pass the columns to use as given."
     )
     return tuple(name for name in allowed if name not in unusable)
 

@@ -124,11 +124,11 @@ class Partition:
             that is new, or a missing value in a column without missing values in training, goes to the child with
             more training rows, with a warning.
         """
-        return self._assign_table(read_like(X, self.tree.columns), stacklevel=4)
+        return self._assign_table(read_like(X, self.tree.columns))
 
-    def _assign_table(self, table: Table, stacklevel: int = 3) -> npt.NDArray[np.intp]:
-        """Assign rows of a table read with the training columns; `stacklevel` is that of the warning."""
-        return self.tree._leaf_numbers(table, stacklevel)
+    def _assign_table(self, table: Table) -> npt.NDArray[np.intp]:
+        """Assign rows of a table read with the training columns."""
+        return self.tree._leaf_numbers(table)
 
     def at_depth(self, depth: int) -> Partition:
         """Return the subgroups that `max_depth=depth` gives, by pruning.

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._core.kinds import Floats
-from subgrove._importance import ImportanceResult
+from subgrove._importance.result import ImportanceResult
 from subgrove._importance.tables import MARK, NOT_REALISTIC, ImportanceData, importance_kind
 from subgrove.exceptions import ParameterError
 from subgrove.plots import _figure

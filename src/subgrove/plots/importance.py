@@ -10,7 +10,7 @@ import numpy as np
 from subgrove._core.html_views import plot_of
 from subgrove._core.kinds import Floats
 from subgrove._core.validate import whole_number
-from subgrove._importance import ImportanceResult
+from subgrove._importance.result import ImportanceResult
 from subgrove._importance.tables import NOT_REALISTIC, importance_kind, is_unrealistic
 from subgrove.exceptions import ParameterError
 from subgrove.plots import _figure, _rows

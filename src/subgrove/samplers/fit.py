@@ -7,7 +7,6 @@ that it was fitted on, even if there is only one table.
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -18,7 +17,7 @@ import numpy.typing as npt
 
 from subgrove._core.execution import Streams, stream
 from subgrove._core.kinds import Floats
-from subgrove._core.validate import caller_level
+from subgrove._core.validate import warn
 from subgrove._data.clusters import independent_rows
 from subgrove._data.columns import ColumnInfo, as_argument
 from subgrove._data.from_containers import BOOLEANS, names_and_rows
@@ -202,11 +201,9 @@ def _reject_other_columns(train: Any, X: Any, table: Table, features: Sequence[F
         raise InputError(f"X lacks the column {lacking[0]!r}, which train has. Pass the same columns in both.")
     unknown = [name for name in table.names if name not in theirs.names]
     if unknown:
-        warnings.warn(
+        warn(
             f"train lacks {', '.join(map(repr, unknown[:5]))}, which X has, so features are not resampled conditional "
-            f"on it. Pass the same columns in both.",
-            SubgroveWarning,
-            stacklevel=caller_level(),
+            f"on it. Pass the same columns in both."
         )
     reject_other_kinds(theirs.columns, table)
     read_like(X, theirs.columns)

@@ -16,7 +16,7 @@ from subgrove._data.columns import allowed_columns
 from subgrove._data.encode import one_hot
 from subgrove._data.replace_columns import Changes, Rows
 from subgrove._data.table import Table
-from subgrove._regress import grow_forest
+from subgrove._regress.forest import grow_forest
 from subgrove.exceptions import ParameterError
 from subgrove.samplers.base import Feature, FittedSampler, Sampler, lookup_feature, read_training_table
 from subgrove.samplers.donors import cyclic_shifts, training_donors, weighted_donors

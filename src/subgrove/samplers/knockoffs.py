@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
@@ -11,10 +10,10 @@ import numpy as np
 
 from subgrove._core.execution import Streams, one_blas_thread
 from subgrove._core.kinds import Floats
-from subgrove._core.validate import caller_level, number_in
+from subgrove._core.validate import number_in, warn
 from subgrove._data.replace_columns import Changes
 from subgrove._data.table import Table
-from subgrove.exceptions import InputError, ParameterError, SubgroveWarning
+from subgrove.exceptions import InputError, ParameterError
 from subgrove.samplers.base import Feature, FittedSampler, Sampler, read_training_table
 from subgrove.samplers.knockoff_solver import drawn_in, equal_s, largest_s
 from subgrove.samplers.resampled_feature import ResampledFeature, RowGroups
@@ -110,11 +109,9 @@ def _warn_of_copies(names: tuple[str, ...], s: Floats, scale: Floats, features: 
     copies = [name for name, one, spread in zip(names, s, scale, strict=True) if one < _COPY and spread > 0]
     copies = [name for name in copies if name in features]
     if copies:
-        warnings.warn(
+        warn(
             f"Knockoffs of {', '.join(map(repr, copies[:5]))} are nearly copies of the originals (s below {_COPY:g}), "
-            f"so the importance of these features is near 0 in any case. Use another sampler for them.",
-            SubgroveWarning,
-            stacklevel=caller_level(),
+            f"so the importance of these features is near 0 in any case. Use another sampler for them."
         )
 
 

@@ -22,8 +22,9 @@ from subgrove._core.kinds import Codes, Floats, Rows
 from subgrove._data.columns import ColumnInfo
 from subgrove._data.replace_columns import Changes, Donors
 from subgrove._data.table import Table, TypedColumn
-from subgrove._regress import FoldGrams, LinearFit, LinearPredictor
+from subgrove._regress.gram import FoldGrams
 from subgrove._regress.kernel import PredictorSum
+from subgrove._regress.linear import LinearFit, LinearPredictor
 from subgrove._subgroups import Partition
 from subgrove.samplers.base import Feature, FittedSampler
 from subgrove.samplers.resampled_feature import DonorPool, ResampledFeature, RowGroups

@@ -13,7 +13,7 @@ from subgrove._core.execution import Streams, one_blas_thread, parallel_map
 from subgrove._core.kinds import MISSING, Floats
 from subgrove._data.encode import is_extreme
 from subgrove._data.table import Table
-from subgrove._regress import fit_sparse_linear
+from subgrove._regress.linear import fit_sparse_linear
 from subgrove._regress.multinomial import fit_sparse_multinomial
 from subgrove._subgroups import Partition
 from subgrove._subgroups.partition import grow_partition

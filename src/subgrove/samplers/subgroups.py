@@ -7,7 +7,6 @@ quantiles.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -16,12 +15,12 @@ import numpy as np
 
 from subgrove._core.execution import Streams
 from subgrove._core.kinds import Codes, Floats
-from subgrove._core.validate import caller_level
+from subgrove._core.validate import warn
 from subgrove._data.columns import as_argument, parse_features
 from subgrove._data.table import Table, read_like
 from subgrove._subgroups import Partition, find_subgroups
 from subgrove._subgroups import Subgroups as FoundSubgroups
-from subgrove.exceptions import ParameterError, SubgroveWarning
+from subgrove.exceptions import ParameterError
 from subgrove.samplers.base import Feature, FittedSampler, Sampler, title
 from subgrove.samplers.marginal import (
     Marginal,
@@ -133,12 +132,10 @@ class SubgroupSampler(Sampler):
             Number of folds.
         """
         if n_rows < 2 * n_folds * self.min_samples_leaf:
-            warnings.warn(
+            warn(
                 f"X has {n_rows} rows. A tree grown on half of them cannot split with "
                 f"min_samples_leaf={self.min_samples_leaf}, so there is one subgroup, and "
-                f"the importance is the marginal one. Pass training rows as train, or a smaller min_samples_leaf.",
-                SubgroveWarning,
-                stacklevel=caller_level(),
+                f"the importance is the marginal one. Pass training rows as train, or a smaller min_samples_leaf."
             )
 
     def unconditional(self) -> Sampler:

@@ -19,7 +19,7 @@ from subgrove._core.validate import whole_number
 from subgrove._data.columns import ColumnInfo, Members, allowed_columns
 from subgrove._data.replace_columns import Changes, Donors
 from subgrove._data.table import Table, TypedColumn
-from subgrove._regress import FoldGrams
+from subgrove._regress.gram import FoldGrams
 from subgrove._subgroups import Partition
 from subgrove._subgroups.partition import TreeSettings
 from subgrove.samplers.base import Feature, FittedSampler, read_training_table

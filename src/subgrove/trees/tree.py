@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -15,7 +14,7 @@ import numpy.typing as npt
 
 from subgrove._core.kinds import MISSING, UNSEEN
 from subgrove._core.text import first_of
-from subgrove._core.validate import whole_number
+from subgrove._core.validate import warn, whole_number
 from subgrove._data.table import ColumnInfo, Table, read_like
 from subgrove.exceptions import FormatError, UnseenValueWarning
 from subgrove.trees.nodes import ALL_ROWS, SIDES, Condition, Node, collapse, goes_left, merge, renumber, rule_text
@@ -134,17 +133,17 @@ class Tree:
         """
         return self._apply_table(read_like(X, self.columns))
 
-    def _apply_table(self, table: Table, stacklevel: int = 3) -> npt.NDArray[np.intp]:
-        """Apply the tree to a table read with these columns; `stacklevel` is that of the warning."""
+    def _apply_table(self, table: Table) -> npt.NDArray[np.intp]:
+        """Apply the tree to a table read with these columns."""
         ids = np.array([leaf.id for leaf in self.leaves], dtype=np.intp)
-        return ids.take(self._leaf_numbers(table, stacklevel + 1))
+        return ids.take(self._leaf_numbers(table))
 
-    def _leaf_numbers(self, table: Table, stacklevel: int = 3) -> npt.NDArray[np.intp]:
+    def _leaf_numbers(self, table: Table) -> npt.NDArray[np.intp]:
         """Return the position in `leaves` of the leaf of each row."""
         if len(self.nodes) == 1:
             return np.zeros(table.n_rows, dtype=np.intp)
         numbers = self._leaf_by_directions(table) if len(self.nodes) - len(self.leaves) <= _MAX_BITS else None
-        return self._routed(table, stacklevel + 1) if numbers is None else numbers
+        return self._routed(table) if numbers is None else numbers
 
     def _leaf_by_directions(self, table: Table) -> npt.NDArray[np.intp] | None:
         """Return the leaf of each row from its direction at all splits; None if values may need a warning.
@@ -181,7 +180,7 @@ class Tree:
                 below[node.id] = np.where(combinations >> bit & 1, left, right)
         return below[1]
 
-    def _routed(self, table: Table, stacklevel: int) -> npt.NDArray[np.intp]:
+    def _routed(self, table: Table) -> npt.NDArray[np.intp]:
         """Return the leaf of each row by routing rows from node to node."""
         numbers = np.empty(table.n_rows, dtype=np.intp)
         rows_of = {1: np.arange(table.n_rows)}
@@ -201,10 +200,9 @@ class Tree:
             for child, goes in zip(node.children, (left, ~left), strict=True):
                 rows_of[child] = rows.take(np.flatnonzero(goes))
         if new_values:
-            warnings.warn(
+            warn(
                 f"New rows have {'; '.join(new_values)}. They go to the larger child of each split on that column.",
                 UnseenValueWarning,
-                stacklevel=stacklevel,
             )
         return numbers
 

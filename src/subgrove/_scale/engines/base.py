@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
+from subgrove._core.validate import warn
 from subgrove._version import __version__
 from subgrove.exceptions import ClusterError, ParameterError
 
@@ -183,5 +184,5 @@ def unwrap(reply: ChunkReply) -> ChunkArrays:
     """Sums of a reply; its warnings are given here."""
     sums, caught = reply
     for category, message in caught:
-        warnings.warn(message, category, stacklevel=2)
+        warn(message, category)
     return sums

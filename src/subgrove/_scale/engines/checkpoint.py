@@ -14,7 +14,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import warnings
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -25,9 +24,10 @@ from typing import Any
 import numpy as np
 
 from subgrove._core.files import write_bytes
+from subgrove._core.validate import warn
 from subgrove._scale.engines.base import ChunkArrays, SupportsChunk
 from subgrove._version import __version__
-from subgrove.exceptions import FormatError, ParameterError, SubgroveWarning
+from subgrove.exceptions import FormatError, ParameterError
 
 FORMAT = 1
 OF = "of_run"  # the name under which a file of sums says which run and chunk it belongs to
@@ -57,8 +57,7 @@ class Checkpoint:
             if str(sums.pop(OF)) != f"{self.digest}/{number}":
                 raise ValueError("it belongs to another run or chunk")
         except _DAMAGED as error:
-            text = f"{self.file(number)} cannot be used ({error}); its chunk is done again."
-            warnings.warn(text, SubgroveWarning, stacklevel=2)
+            warn(f"{self.file(number)} cannot be used ({error}); its chunk is done again.")
             return None
         return sums
 

@@ -21,19 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from subgrove._scale.engines.base import (
-    ChunkArrays,
-    ChunkReply,
-    Engine,
-    PickledWork,
-    SupportsChunk,
-    Work,
-    WorkerLostError,
-    load_cached,
-    pickle_work,
-    run_with_warnings,
-    unwrap,
-)
+from subgrove._scale.engines import base
 from subgrove.exceptions import ClusterError
 
 IDLE_SECONDS = 30
@@ -51,7 +39,7 @@ THREAD_VARIABLES = (
 _kept: dict[tuple[Any, ...], Any] = {}  # the one pool, by its size and environment
 
 
-class PoolEngine(Engine):
+class PoolEngine(base.Engine):
     """An engine whose tickets are futures of a pool."""
 
     def first_done(self, tickets: Sequence[Future[Any]]) -> Future[Any]:
@@ -65,7 +53,7 @@ class ThreadEngine(PoolEngine):
 
     name = "threads"
 
-    def __init__(self, work: Work, n_workers: int) -> None:
+    def __init__(self, work: base.Work, n_workers: int) -> None:
         self.work = work
         self.n_workers = n_workers
         self.pool = ThreadPoolExecutor(n_workers, thread_name_prefix="subgrove")
@@ -74,11 +62,11 @@ class ThreadEngine(PoolEngine):
         """A chunk for each thread."""
         return self.n_workers
 
-    def start(self, chunk: SupportsChunk) -> Future[ChunkArrays]:
+    def start(self, chunk: base.SupportsChunk) -> Future[base.ChunkArrays]:
         """A future of the sums."""
         return self.pool.submit(self.work, chunk)
 
-    def sums(self, ticket: Future[ChunkArrays]) -> ChunkArrays:
+    def sums(self, ticket: Future[base.ChunkArrays]) -> base.ChunkArrays:
         """What the work gave, or its error."""
         return ticket.result()
 
@@ -93,10 +81,10 @@ class ProcessEngine(PoolEngine):
     name = "local processes"
     reports_lost_chunk = False
 
-    def __init__(self, work: Work, n_workers: int, threads_each: int | None = None) -> None:
+    def __init__(self, work: base.Work, n_workers: int, threads_each: int | None = None) -> None:
         self.n_workers = n_workers
         self.environment = thread_limits(n_workers, threads_each)
-        sent = pickle_work(work)
+        sent = base.pickle_work(work)
         handle, name = tempfile.mkstemp(prefix="subgrove-", suffix=".work")
         self.file = Path(name)
         try:
@@ -114,22 +102,22 @@ class ProcessEngine(PoolEngine):
         """One chunk at work and one waiting for each process."""
         return 2 * self.n_workers
 
-    def start(self, chunk: SupportsChunk) -> Future[ChunkReply]:
+    def start(self, chunk: base.SupportsChunk) -> Future[base.ChunkReply]:
         """A future of the reply; the pool is made anew if it broke."""
         try:
-            future: Future[ChunkReply] = self._pool().submit(self.task, chunk)
+            future: Future[base.ChunkReply] = self._pool().submit(self.task, chunk)
         except BrokenProcessPool:
             drop_pool()
             future = self._pool().submit(self.task, chunk)
         return future
 
-    def sums(self, ticket: Future[ChunkReply]) -> ChunkArrays:
+    def sums(self, ticket: Future[base.ChunkReply]) -> base.ChunkArrays:
         """What the work gave, its error, or WorkerLostError."""
         try:
-            return unwrap(ticket.result())
+            return base.unwrap(ticket.result())
         except BrokenProcessPool as error:
             drop_pool()
-            raise WorkerLostError(str(error).split("\n")[0]) from error
+            raise base.WorkerLostError(str(error).split("\n")[0]) from error
 
     def close(self, outstanding: Sequence[Any]) -> None:
         """End processes that are at chunks nobody waits for; keep idle ones for the next call."""
@@ -176,6 +164,8 @@ def leave_interrupts_to_parent() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def in_process(file: Path, run: str, version: str, chunk: SupportsChunk) -> ChunkReply:
+def in_process(file: Path, run: str, version: str, chunk: base.SupportsChunk) -> base.ChunkReply:
     """What a process does with a chunk."""
-    return run_with_warnings(load_cached(run, lambda: PickledWork(run, version, file.read_bytes())), chunk)
+    return base.run_with_warnings(
+        base.load_cached(run, lambda: base.PickledWork(run, version, file.read_bytes())), chunk
+    )

@@ -10,37 +10,24 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-import warnings
 from collections.abc import Sequence
 from concurrent.futures import CancelledError
 from typing import Any
 
 import distributed
 
-from subgrove._scale.engines.base import (
-    ChunkArrays,
-    ChunkReply,
-    ClusterLostError,
-    Engine,
-    PickledWork,
-    SupportsChunk,
-    Work,
-    WorkerLostError,
-    load_work,
-    pickle_work,
-    run_with_warnings,
-    unwrap,
-)
-from subgrove.exceptions import ClusterError, ParameterError, SubgroveWarning
+from subgrove._core.validate import warn
+from subgrove._scale.engines import base
+from subgrove.exceptions import ClusterError, ParameterError
 
 LOOK_AGAIN = 2.0  # seconds between two requests for the list of workers
 PATIENCE = 60  # seconds without any worker before a warning
 
 
-class DaskEngine(Engine):
+class DaskEngine(base.Engine):
     """Workers of the cluster that a client is connected to."""
 
-    def __init__(self, work: Work, client: Any, n_jobs: int | None) -> None:
+    def __init__(self, work: base.Work, client: Any, n_jobs: int | None) -> None:
         if client.asynchronous:
             raise ParameterError(
                 "The active Dask client is asynchronous. Connect one with asynchronous=False, in a thread of its own "
@@ -49,7 +36,7 @@ class DaskEngine(Engine):
         self.client = client
         self.name = f"the Dask cluster {client.scheduler.address}" if client.scheduler else "the Dask cluster"
         self.most = n_jobs if n_jobs is not None and n_jobs > 0 else None
-        self.sent = pickle_work(work)
+        self.sent = base.pickle_work(work)
         self.plugin = f"subgrove-{self.sent.run}"
         self.n_started = 0
         self.gone = False
@@ -69,7 +56,7 @@ class DaskEngine(Engine):
         """Two chunks for each thread that the workers have now."""
         return 2 * max(self._n_threads(), 1) if self.most is None else self.most
 
-    def start(self, chunk: SupportsChunk) -> Any:
+    def start(self, chunk: base.SupportsChunk) -> Any:
         """A future of the reply."""
         self.n_started += 1
         key = f"{self.plugin}-{self.n_started}"
@@ -87,19 +74,18 @@ class DaskEngine(Engine):
                 return next(future for future in tickets if future in done)
             except TimeoutError:
                 if not warned and not self._n_threads():
-                    text = f"{self.name} has no worker; chunks wait until there is one."
-                    warnings.warn(text, SubgroveWarning, stacklevel=2)
+                    warn(f"{self.name} has no worker; chunks wait until there is one.")
                     warned = True
             except (CancelledError, OSError) as error:
                 raise self._lost() from error
 
-    def sums(self, ticket: Any) -> ChunkArrays:
+    def sums(self, ticket: Any) -> base.ChunkArrays:
         """What the work gave, its error, or what was lost."""
         try:
-            return unwrap(ticket.result())
+            return base.unwrap(ticket.result())
         except distributed.KilledWorker as error:
             n_workers = error.allowed_failures + 1
-            raise WorkerLostError(
+            raise base.WorkerLostError(
                 f"{n_workers} workers died, one after the other, while they were at it", n_workers
             ) from error
         except (CancelledError, distributed.comm.CommClosedError) as error:
@@ -123,36 +109,36 @@ class DaskEngine(Engine):
             self.look_again = time.monotonic() + LOOK_AGAIN
         return self.n_threads
 
-    def _lost(self) -> ClusterLostError:
+    def _lost(self) -> base.ClusterLostError:
         self.gone = True
-        return ClusterLostError("its scheduler is gone, was restarted, or has cancelled the chunks")
+        return base.ClusterLostError("its scheduler is gone, was restarted, or has cancelled the chunks")
 
 
 class WorkPlugin(distributed.WorkerPlugin):  # type: ignore[misc]  # Dask is optional, so its classes have no type here
     """The work, held by a worker; loaded when its first chunk comes."""
 
-    def __init__(self, sent: PickledWork) -> None:
-        self.sent: PickledWork | None = sent
-        self.work: Work | None = None
+    def __init__(self, sent: base.PickledWork) -> None:
+        self.sent: base.PickledWork | None = sent
+        self.work: base.Work | None = None
 
     def setup(self, worker: Any) -> None:
         """Called by Dask when the worker has it."""
         self.lock = threading.Lock()
         self.alone = worker.state.nthreads == 1
 
-    def unpacked(self) -> Work:
+    def unpacked(self) -> base.Work:
         """The work, the same for all threads."""
         with self.lock:
             if self.work is None and self.sent is not None:
-                self.work, self.sent = load_work(self.sent), None
+                self.work, self.sent = base.load_work(self.sent), None
         assert self.work is not None
         return self.work
 
 
-def run_on_worker(plugin: str, chunk: SupportsChunk) -> ChunkReply:
+def run_on_worker(plugin: str, chunk: base.SupportsChunk) -> base.ChunkReply:
     """What a worker does with a chunk."""
     shipment = distributed.get_worker().plugins[plugin]
     work = shipment.unpacked()
     if shipment.alone:
-        return run_with_warnings(work, chunk)
+        return base.run_with_warnings(work, chunk)
     return dict(work(chunk)), []  # warnings of threads cannot be separated; they go to the worker's log

@@ -9,31 +9,19 @@ from typing import Any
 import ray
 from ray import exceptions as failures
 
-from subgrove._scale.engines.base import (
-    ChunkArrays,
-    ChunkReply,
-    ClusterLostError,
-    Engine,
-    SupportsChunk,
-    Work,
-    WorkerLostError,
-    load_cached,
-    pickle_work,
-    run_with_warnings,
-    unwrap,
-)
+from subgrove._scale.engines import base
 
 
-class RayEngine(Engine):
+class RayEngine(base.Engine):
     """Processes of the cluster that this process is connected to, a core for each chunk."""
 
     name = "the Ray cluster"
 
-    def __init__(self, work: Work, n_jobs: int | None) -> None:
+    def __init__(self, work: base.Work, n_jobs: int | None) -> None:
         if not ray.is_initialized():  # requested by joblib.parallel_config(backend="ray")
             ray.init()
         self.most = n_jobs if n_jobs is not None and n_jobs > 0 else None
-        self.sent = pickle_work(work)
+        self.sent = base.pickle_work(work)
         self.stored = ray.put(self.sent)
         self.task = ray.remote(num_cpus=1, max_retries=0)(run_in_ray)
 
@@ -41,31 +29,31 @@ class RayEngine(Engine):
         """Two chunks for each core that the cluster has now."""
         return 2 * max(int(ray.cluster_resources().get("CPU", 1)), 1) if self.most is None else self.most
 
-    def start(self, chunk: SupportsChunk) -> Any:
+    def start(self, chunk: base.SupportsChunk) -> Any:
         """A reference to the reply; the work goes along as a reference too, which is not copied."""
         try:
             return self.task.remote([self.stored], self.sent.run, chunk)
         except (failures.RaySystemError, ConnectionError) as error:
-            raise ClusterLostError(str(error)) from error
+            raise base.ClusterLostError(str(error)) from error
 
     def first_done(self, tickets: Sequence[Any]) -> Any:
         """Whichever is done; the oldest of several."""
         done, _ = ray.wait(list(tickets), num_returns=1)
         return done[0]
 
-    def sums(self, ticket: Any) -> ChunkArrays:
+    def sums(self, ticket: Any) -> base.ChunkArrays:
         """What the work gave, its error, or what was lost."""
         try:
-            return unwrap(ray.get(ticket))
+            return base.unwrap(ray.get(ticket))
         except failures.RayTaskError as error:
             raise (error.cause if isinstance(error.cause, Exception) else error) from None
         except failures.ObjectLostError as error:
             self.stored = ray.put(self.sent)
-            raise WorkerLostError(str(error)) from error
+            raise base.WorkerLostError(str(error)) from error
         except (failures.WorkerCrashedError, failures.NodeDiedError, failures.OutOfMemoryError) as error:
-            raise WorkerLostError(str(error)) from error
+            raise base.WorkerLostError(str(error)) from error
         except (failures.RaySystemError, ConnectionError) as error:
-            raise ClusterLostError(str(error)) from error
+            raise base.ClusterLostError(str(error)) from error
 
     def close(self, outstanding: Sequence[Any]) -> None:
         """Cancel what is outstanding, with the processes that are at it, and let go of the work."""
@@ -75,6 +63,6 @@ class RayEngine(Engine):
         del self.stored
 
 
-def run_in_ray(stored: list[Any], run: str, chunk: SupportsChunk) -> ChunkReply:
+def run_in_ray(stored: list[Any], run: str, chunk: base.SupportsChunk) -> base.ChunkReply:
     """What a process of Ray does with a chunk."""
-    return run_with_warnings(load_cached(run, lambda: ray.get(stored[0])), chunk)
+    return base.run_with_warnings(base.load_cached(run, lambda: ray.get(stored[0])), chunk)

@@ -13,7 +13,7 @@ from subgrove._core.execution import stream
 from subgrove._core.kinds import Floats, Rows
 from subgrove._data.columns import ColumnInfo
 from subgrove._data.table import Table, TypedColumn
-from subgrove._regress import mean_and_std_error
+from subgrove._regress.gram import mean_and_std_error
 from subgrove._regress.levels import fit_forest_levels, fit_kernel_levels, fit_ordered_levels
 from subgrove._regress.multinomial import fit_sparse_multinomial
 from subgrove._subgroups import Partition

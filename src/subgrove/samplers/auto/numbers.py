@@ -10,9 +10,10 @@ import numpy as np
 
 from subgrove._core.kinds import Floats, Rows
 from subgrove._data.table import TypedColumn
-from subgrove._regress import LinearFit, exceeds_standard_error, fit_dense_linear, fit_sparse_linear
+from subgrove._regress.gram import exceeds_standard_error
 from subgrove._regress.kernel import PilotForest, PredictorSum, fit_kernel, location_and_spread
 from subgrove._regress.level_means import MANY_LEVELS, fit_level_means
+from subgrove._regress.linear import LinearFit, fit_dense_linear, fit_sparse_linear
 from subgrove._regress.threshold_terms import fit_threshold_terms
 from subgrove._subgroups.depth import leave_one_out_scores
 from subgrove._subgroups.partition import TreeSettings

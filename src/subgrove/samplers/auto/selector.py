@@ -24,7 +24,7 @@ from subgrove._core.kinds import Floats, Rows
 from subgrove._data.columns import ColumnInfo
 from subgrove._data.encode import is_extreme
 from subgrove._data.table import Table, TypedColumn
-from subgrove._regress import FoldGrams, mean_and_std_error
+from subgrove._regress.gram import FoldGrams, mean_and_std_error
 from subgrove._subgroups import Partition
 from subgrove._subgroups.partition import grow_partition
 from subgrove.samplers.auto.candidates import Candidate, LevelCandidates, best_candidate, present, training_subgroups
