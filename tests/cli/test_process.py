@@ -106,7 +106,7 @@ def still_running(session: int) -> list[str]:
             words = (place / "cmdline").read_text().replace("\0", " ")
         except OSError:  # it has ended meanwhile
             continue
-        if int(own) == session and state != "Z":
+        if int(own) == session and state not in "ZX" and words.strip():  # without words it is about to end
             running.append(words)
     return running
 
