@@ -284,6 +284,12 @@ def test_number_beyond_what_libraries_accept(make: Make, option: str) -> None:
     assert option in result.stderr
 
 
+def test_titles_of_tables_are_one_line_whatever_names_a_file_has(make: Make) -> None:
+    result = invoke("subgroups", make('"a\nReport: all is well",b,y\n' + ROWS), "-t", "y")
+    assert result.exit_code == 0, result.output
+    assert "\na Report: all is well: one subgroup" in result.output
+
+
 def test_control_characters_are_escaped(make: Make) -> None:
     message = error_message(explain(make("a\x1b[2J,b,c\n" + ROWS)), "no column 'y'")
     assert "\x1b" not in message

@@ -69,8 +69,8 @@ class Output:
         if self.quiet:
             return
         stream = sys.stdout if self.results else sys.stderr
-        cells = [[printable(" ".join(str(cell).splitlines())) for cell in row] for row in rows]
-        title, header = printable(title), [printable(str(name)) for name in header]
+        cells = [[_one_line(cell) for cell in row] for row in rows]
+        title, header = _one_line(title), [_one_line(name) for name in header]
         if stream.isatty():
             _print_rich_table(title, header, cells, right, stream)
         else:
@@ -105,6 +105,11 @@ def _print_rich_table(
 def printable(text: str) -> str:
     """Escape control characters, which a file could use to overwrite what a terminal shows."""
     return "".join(one if one in "\n\t" or one.isprintable() else f"\\x{ord(one):02x}" for one in text)
+
+
+def _one_line(cell: Any) -> str:
+    """Return text in one line, so that a name in a file cannot look like a line of its own."""
+    return printable(" ".join(str(cell).splitlines()))
 
 
 def number(value: float | None) -> str:
