@@ -39,14 +39,14 @@ def columns(draw: st.DrawFn) -> Any:
     values = [draw(st.sampled_from(few)) for _ in range(N)]
     if kind.endswith("Berlin]"):
         return pd.Series(values, dtype="datetime64[us]").dt.tz_localize("UTC").dt.tz_convert("Europe/Berlin")
-    return pd.Series(values, dtype=kind)  # type: ignore[call-overload]  # its stub lists dtypes one by one
+    return pd.Series(values, dtype=kind)
 
 
 @st.composite
 def frames(draw: st.DrawFn) -> pd.DataFrame:
     made = draw(st.lists(columns(), min_size=1, max_size=4))
     names = draw(st.lists(st.one_of(st.text(max_size=3), st.integers()), min_size=len(made), max_size=len(made)))
-    frame = pd.concat(made, axis=1)
+    frame: pd.DataFrame = pd.concat(made, axis=1)
     frame.columns = pd.Index(names, dtype=object)
     return frame
 
