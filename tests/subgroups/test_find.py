@@ -192,7 +192,7 @@ def test_weights_of_other_rows_are_rejected() -> None:
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_error_of_one_feature_names_it(n_jobs: int | None) -> None:
     X = mixed()[["a", "b"]].assign(tiny=np.linspace(0, 1e-305, 400))
-    with pytest.raises(InputError, match=r"^Feature 'tiny': x has a range of 1e-305, too small for floats"):
+    with pytest.raises(InputError, match=r"^Feature 'tiny': tiny has a range of 1e-305, too small for floats"):
         find_subgroups(X, n_jobs=n_jobs)
 
 
