@@ -3,8 +3,9 @@
     python benchmarks/marks.py [--runs 200]
 
 x and z are normal, y = f(x) + noise, and the model is f; marginal sampler, 10 repeats. The functions and losses are not
-those that the bounds of the rule were selected on. The truth is the mean over ten million rows. The last line has the
-share of marked lines whose lower bound is above the truth: 2.5 % would be that of an interval that holds.
+those that the bounds of the rule were selected on. The truth is the mean over ten million rows. The last lines have the
+shares of lines with a lower bound only whose lower bound is above the truth, and whose upper one would be below it;
+2.5 % each would be those of an interval that holds.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 
 import subgrove as sg
 from subgrove._core.kinds import Floats
+from subgrove._scoring.estimate_variance import ONE_SIDED
 
 ROWS = (20, 30, 40, 50, 100, 200, 500)
 Function = Callable[[Floats], Floats]
@@ -46,7 +48,10 @@ def truth(f: Function, loss: str) -> float:
 
 
 def simulate(name: str, n: int, expected: float, runs: int) -> tuple[Floats, Floats, Floats]:
-    """Return for each sample whether the interval covers, whether it is marked, and whether it lies above the truth."""
+    """Return for each sample whether the interval covers, whether it is marked, and where it lies.
+
+    That is 1 above the truth, -1 below it, 0 if it covers, and NaN if there is not even a lower bound.
+    """
     f, loss = SETTINGS[name]
     rng = np.random.default_rng([777, n, list(SETTINGS).index(name)])
     lines = []
@@ -59,9 +64,10 @@ def simulate(name: str, n: int, expected: float, runs: int) -> tuple[Floats, Flo
         )  # fmt: skip
         line = imp.overall.iloc[0]
         low, high = line["conf_low"], line["conf_high"]
-        lines.append((low <= expected <= high, line["reliable"] != "", low > expected))
-    covered, marked, above = np.array(lines, dtype=float).T
-    return covered, marked, above
+        place = float(low > expected) - float(high < expected) if line["reliable"] in ONE_SIDED else np.nan
+        lines.append((low <= expected <= high, line["reliable"] != "", place))
+    covered, marked, places = np.array(lines, dtype=float).T
+    return covered, marked, places
 
 
 def main() -> None:
@@ -74,19 +80,23 @@ def main() -> None:
     for name, (f, loss) in SETTINGS.items():
         expected = truth(f, loss)
         for n in ROWS:
-            covered, marked, above = simulate(name, n, expected, runs)
-            every += [(n, *each) for each in zip(covered, marked, above, strict=True)]
+            covered, marked, places = simulate(name, n, expected, runs)
+            every += [(n, *each) for each in zip(covered, marked, places, strict=True)]
             plain = covered[marked == 0]
             rate = f"{100 * plain.mean():.0f} %" if len(plain) >= 20 else "-"
             print(f"| {name} | {n} | {100 * covered.mean():.0f} % | {100 * marked.mean():.0f} % | {rate} |", flush=True)
     table = np.array(every)
     for some in (ROWS, *((n,) for n in ROWS)):
         plain = table[(table[:, 2] == 0) & np.isin(table[:, 0], some), 1]
+        if not len(plain):
+            continue
         error = 100 * np.sqrt(plain.mean() * (1 - plain.mean()) / len(plain))
         rows = " or ".join(map(str, some))
         print(f"without a mark, {rows} rows: {100 * plain.mean():.1f} % ({error:.1f}) of {len(plain)} lines")
-    above = table[table[:, 2] == 1, 3]
-    print(f"with a mark: the lower bound is above the truth in {100 * above.mean():.1f} % of {len(above)} lines")
+    for n in ROWS:
+        places = table[(table[:, 0] == n) & ~np.isnan(table[:, 3]), 3]
+        above, below = 100 * np.mean(places > 0), 100 * np.mean(places < 0)
+        print(f"lower bound only, {n} rows: above the truth {above:.1f} %, below {below:.1f} % of {len(places)} lines")
 
 
 if __name__ == "__main__":

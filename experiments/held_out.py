@@ -299,18 +299,8 @@ def run(chosen: Mapping[str, ConditionalDraw], n_train: int, repetitions: int, s
                 one = sg.simulate.structure(name, model=model)
                 test = one.sample(n_train // 2, random_state=start + 1)
                 for method, sampler in (("true", one.sampler), ("auto", fitted)):
-                    imp = sg.importance(
-                        one.model,
-                        test.X,
-                        test.y,
-                        sampler=sampler,
-                        features=["x1"],
-                        n_repeats=N_REPEATS,
-                        random_state=start,
-                        check_fidelity=False,
-                        loss="squared_error",
-                    )
-                    error = float(imp.overall["estimate"].iloc[0]) - one.importance
+                    line = _importance(one, test, sampler, start, check_fidelity=False)
+                    error = float(line["estimate"]) - one.importance
                     squares.setdefault((model, method), []).append(error**2)
         for model in MODELS:
             true, auto = np.mean(squares[model, "true"]), np.mean(squares[model, "auto"])
@@ -328,6 +318,12 @@ def run(chosen: Mapping[str, ConditionalDraw], n_train: int, repetitions: int, s
     return pd.DataFrame(lines)
 
 
+def _importance(structure: Any, test: Any, sampler: Any, seed: int, **options: Any) -> Any:
+    """Return the row of x1 in the table of importances."""
+    options = {"features": ["x1"], "n_repeats": N_REPEATS, "loss": "squared_error", "random_state": seed, **options}
+    return sg.importance(structure.model, test.X, test.y, sampler=sampler, **options).overall.iloc[0]
+
+
 def check(chosen: Mapping[str, ConditionalDraw], n_train: int, repetitions: int, seed: int) -> pd.DataFrame:
     """Return the shares of differences and failures, by sampler and by the bias of the mean estimate."""
     cast("dict[str, ConditionalDraw]", STRUCTURES).update(chosen)
@@ -339,17 +335,7 @@ def check(chosen: Mapping[str, ConditionalDraw], n_train: int, repetitions: int,
             groups = sg.find_subgroups(train.X, features=["x1"], max_depth=2)
             default = sg.samplers.Auto(random_state=start).fit(train.X, ["x1"])
             for method, sampler in (("true", one.sampler), ("default", default), ("subgroups of depth 2", groups)):
-                imp = sg.importance(
-                    one.model,
-                    test.X,
-                    test.y,
-                    sampler=sampler,
-                    features=["x1"],
-                    n_repeats=N_REPEATS,
-                    random_state=start,
-                    loss="squared_error",
-                )
-                line = imp.overall.iloc[0]
+                line = _importance(one, test, sampler, start)
                 error = line["estimate"] / one.importance - 1 if one.importance > 1e-9 else np.nan
                 runs.append((method, name, error, line["fidelity"]))
     table = pd.DataFrame(runs, columns=["sampler", "structure", "error", "fidelity"]).dropna()

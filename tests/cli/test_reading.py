@@ -14,8 +14,8 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from subgrove._cli.columns import OTHER
 from subgrove._cli.reading import FileTable, read_like, read_table_file
+from subgrove._data.columns import OTHER
 from subgrove.exceptions import InputError, ParameterError
 
 from .conftest import options

@@ -88,8 +88,11 @@ def _command(function: Callable[[Any, Output], None]) -> Callable[..., None]:
         parsed = options(**values)
         piped = any(str(values.get(name)) == STDOUT for name in ("out", "json", "markdown"))
         output = Output(quiet=parsed.quiet, results=not piped)
-        shown = errors_as_messages(output, debug=parsed.debug), hidden_progress(parsed.quiet)
-        with shown[0], shown[1], input_as_file(parsed) as parsed:
+        with (
+            errors_as_messages(output, debug=parsed.debug),
+            hidden_progress(parsed.quiet),
+            input_as_file(parsed) as parsed,
+        ):
             function(parsed, output)
 
     call.__doc__ = function.__doc__

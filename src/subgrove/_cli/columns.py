@@ -19,12 +19,11 @@ import numpy as np
 from subgrove._cli.numeric_text import NUMERIC_SHARE, NumericText, odd_cells
 from subgrove._cli.options import DataOptions
 from subgrove._core.text import count_of, first_of, percent
-from subgrove._data.columns import format_number
+from subgrove._data.columns import OTHER, format_number
 from subgrove.exceptions import InputError
 
 _ERRORS = {"#N/A", "#DIV/0!", "#REF!", "#VALUE!", "#NAME?", "#NUM!", "#NULL!"}  # of spreadsheets
 MISSING = frozenset({"", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "?", "<NA>", "NaT"} | _ERRORS)
-OTHER = "(other)"
 RARE_VALUES = "text with rare values"
 CONSTANT = "constant"
 _EXACT = 2**53  # up to here floats hold all whole numbers

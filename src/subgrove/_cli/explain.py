@@ -259,13 +259,11 @@ def _print_importance(summary: Any, output: Output) -> None:
     grouped = {name for group in summary.groups for name in group.features}
     own = [one for one in summary.features if one.feature not in grouped]
     rows = []
-    for one in sorted([*summary.groups, *own], key=lambda one: -one.conditional.estimate):
-        rows.append(_importance_row(getattr(one, "feature", "") or f"{one.name} (together)", one))
-        rows += [
-            _importance_row(f"  {each.feature}", each)
-            for each in summary.features
-            if each.feature in getattr(one, "features", ())
-        ]
+    together = [(f"{one.name} (together)", one, one.features) for one in summary.groups]
+    alone = [(one.feature, one, ()) for one in own]
+    for name, one, members in sorted([*together, *alone], key=lambda each: -each[1].conditional.estimate):
+        rows.append(_importance_row(name, one))
+        rows += [_importance_row(f"  {each.feature}", each) for each in summary.features if each.feature in members]
     loss = summary.loss.replace("_", " ")
     title = f"Importance: increase of the {loss} when a feature is resampled (baseline {number(summary.baseline)})"
     header = ("feature", "conditional", f"{percent(summary.level)} interval", "marginal", "note")

@@ -20,7 +20,6 @@ from typing import Any
 from zipfile import ZipFile, is_zipfile
 
 from subgrove._cli.columns import (
-    OTHER,
     InferredColumn,
     KnownColumns,
     RawTable,
@@ -36,6 +35,7 @@ from subgrove._cli.options import DataOptions
 from subgrove._cli.parquet import read_parquet, read_sample
 from subgrove._cli.terminal import Output, quoted
 from subgrove._core.text import count_of, first_of
+from subgrove._data.columns import OTHER
 from subgrove.exceptions import InputError, ParameterError
 
 MOST_COLUMNS = 500

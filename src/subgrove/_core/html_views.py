@@ -78,7 +78,7 @@ class ResultView(HtmlView):
         writers[place.suffix.lower()](place)
 
     def _frame(self, name: str) -> Any:
-        own = replace(self, backend="pandas") if hasattr(self, "backend") else self  # type: ignore[type-var]
+        own = replace(self, backend="pandas") if hasattr(self, "backend") else self  # type: ignore[type-var]  # a dataclass
         return getattr(own, name)
 
     def _write_csv(self, path: Path) -> None:

@@ -43,6 +43,8 @@ class ColumnInfo:
 
 
 Members = tuple[str, ...]
+OTHER = "(other)"
+"""Level into which rare levels are merged."""
 
 
 class NamedGroup(tuple[str, ...]):

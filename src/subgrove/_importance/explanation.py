@@ -140,7 +140,6 @@ def _conclusion(
         "uncertain": f"Not significantly different from 0 ({p}): whether the model needs {name} is not shown.",
         "unreliable": f"No conclusion on {name}: its resampled rows are not realistic.",
         "none": f"{name} makes no difference here: no prediction changes the {loss}.",
-        "without gain": "",
         "unknown": f"No conclusion on {name}, since its interval is not reliable.",
     }[finding]
 

@@ -21,6 +21,7 @@ import numpy as np
 from subgrove._core.kinds import Floats, Rows
 from subgrove._core.text import listed
 from subgrove._data.clusters import SAME, column_numbers, intraclass_correlation
+from subgrove._data.columns import OTHER
 from subgrove._data.table import TypedColumn
 from subgrove._report.inputs import LabelledRows
 
@@ -29,7 +30,6 @@ _TIMES = frozenset(("period", "time"))  # also names of durations, which are not
 _IDENTIFIERS = frozenset(
     ("client", "customer", "household", "id", "ids", "participant", "patient", "person", "pupil", "subject", "user")
 )
-_MERGED = "(other)"  # rare levels that the command merges
 _MIN_TIMES, _MIN_CHANGES, _RISING, _OCCUPIED = 10, 30, 0.75, 0.6
 _MIN_CORRELATION, _Z = 0.1, 4.0
 _MIN_GROUPS, _MIN_SIZE = 20, 2.0  # levels, and mean number of rows of each
@@ -158,8 +158,8 @@ def _words(series: TypedColumn) -> set[str]:
 def _known(series: TypedColumn) -> Rows:
     """Return the rows with a known level of their own."""
     known = ~series.missing
-    if series.info.is_nominal and _MERGED in series.info.levels:
-        known &= series.values != series.info.levels.index(_MERGED)
+    if series.info.is_nominal and OTHER in series.info.levels:
+        known &= series.values != series.info.levels.index(OTHER)
     return np.flatnonzero(known)
 
 

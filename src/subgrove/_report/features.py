@@ -204,7 +204,7 @@ def group_summaries(results: ReportResults) -> tuple[GroupSummary, ...]:
     for score in results.conditional.scores:
         if len(score.feature) > 1:
             members = sorted(score.feature, key=lambda one: -marginal[one].estimate)
-            name = wording.group_name(score.title, score.feature, members)
+            name = wording.group_words(score.title, score.feature, members)
             one, other = conditional[score.title], marginal[score.title]
             sentence = wording.headline(name, one, other, results.conditional.level, False, results.important.words)
             fidelity = fidelity_of(score, "resampled")

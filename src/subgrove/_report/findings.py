@@ -39,8 +39,9 @@ def highlights(
     failed = [*_failed(drivers), *(name for name in _failed(features) if name not in {_name(one) for one in drivers})]
     reliable = [one for one in features if _name(one) not in failed]
     important = [one for one in drivers if one.conditional.finding == "important"]
-    sentences = [_performance(model, data), _important(important, drivers, limit, loss)]
-    sentences[1 if model.leakage else 2 : 0] = _leakage(model, features)
+    leakage, among = _leakage(model, features), [_important(important, drivers, limit, loss)]
+    # a column that determines the target comes first; a model that is merely nearly perfect does not
+    sentences = [_performance(model, data), *(leakage + among if model.leakage else among + leakage)]
     contrasts = [contrast(one.feature, one.subgroups, level) for one in reliable]
     where = next((sentence for sentence in contrasts if sentence), None)
     others = (_redundant(important), _directions(important, features), where, _overlap(reliable, groups, limit, loss))

@@ -190,7 +190,7 @@ def fidelity_sentence(name: str, one: FidelitySummary, reason: str, how: str) ->
     return tidy(f"The fidelity of rows with {how} {name} is unknown: {reason}.")
 
 
-def group_name(name: str, members: Sequence[str], strongest: Sequence[str]) -> str:
+def group_words(name: str, members: Sequence[str], strongest: Sequence[str]) -> str:
     """Return a group in a sentence: its own name, or its columns; of many the strongest, which come first."""
     if name not in (TOGETHER.join(members), ", ".join(members)):
         return name
