@@ -1,0 +1,1 @@
+"""Tree ensembles: fitted boosters and forests read into one node layout."""
