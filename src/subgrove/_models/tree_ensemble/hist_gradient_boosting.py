@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._models.tree_ensemble.ensemble import Bools, NotReadable, Nodes, Response, TreeEnsemble, build, require
+from subgrove._models.tree_ensemble.ensemble import Bools, Nodes, NotReadable, Response, TreeEnsemble, build, require
 from subgrove._models.tree_ensemble.inputs import TreeInputs
 
 NAMES = {"HistGradientBoostingRegressor", "HistGradientBoostingClassifier"}
