@@ -9,9 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._models.tree_ensemble.ensemble import Bools, Nodes, NotReadable, Response, TreeEnsemble, build, require
-from subgrove._models.tree_ensemble.inputs import TreeInputs
+from subgrove._models.tree_ensemble.inputs import TreeInputs, check_names
 
-NAMES = {"HistGradientBoostingRegressor", "HistGradientBoostingClassifier"}
 _FIELDS = {
     *("value", "count", "feature_idx", "num_threshold", "missing_go_to_left", "left", "right", "gain", "depth"),
     *("is_leaf", "bin_threshold", "is_categorical", "bitset_idx"),
@@ -68,6 +67,7 @@ def read(model: Any, method: str, name: str) -> tuple[TreeEnsemble, TreeInputs]:
 
 
 def _encoded(model: Any, frame: Any) -> npt.NDArray[Any]:
+    check_names(frame, model)
     return np.asarray(model._preprocess_X(frame, reset=False))
 
 

@@ -64,6 +64,13 @@ def one_to_one(n_columns: int) -> tuple[tuple[int, ...], ...]:
     return tuple((column,) for column in range(n_columns))
 
 
+def check_names(frame: Any, fitted: Any) -> None:
+    """Check that a table has the columns of `fitted.feature_names_in_`, if any, in this order."""
+    known, given = getattr(fitted, "feature_names_in_", None), getattr(frame, "columns", None)
+    same = known is None or given is None or list(known) == list(given)
+    require(same, "the table has other columns, or another order of them, than the model")
+
+
 def table_matrix(frame: Any, levels: Sequence[Any] = ()) -> npt.NDArray[Any]:
     """Return the numbers of a table as a matrix; missing values are NaN.
 

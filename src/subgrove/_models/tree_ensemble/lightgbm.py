@@ -69,7 +69,7 @@ def _response(model: Any, name: str, objective: str, n_outputs: int) -> Response
 
 
 def _nodes(blocks: Sequence[str], n_inputs: int, scale: float) -> tuple[Nodes, Bools, Bools]:
-    """Return nodes (of a tree, its splits and then its leaves), and which inputs are categorical or have zero missing."""
+    """Return nodes (splits of a tree, then its leaves), and which inputs are categorical, or missing where zero."""
     texts = defaultdict(list)
     for block in blocks:
         for line in block.splitlines()[1:]:
@@ -94,10 +94,10 @@ def _nodes(blocks: Sequence[str], n_inputs: int, scale: float) -> tuple[Nodes, B
         full[split] = values
         return full
 
-    children = []
-    for key in ("left_child", "right_child"):
-        child = column[key].astype(np.int64)
-        children.append(spread(np.where(child < 0, n_splits[of_tree] + ~child, child)))
+    def child(key: str) -> npt.NDArray[Any]:
+        number = column[key].astype(np.int64)
+        return spread(np.where(number < 0, n_splits[of_tree] + ~number, number))
+
     feature, threshold = column["split_feature"].astype(np.int64), column["threshold"]
     require(bool(((feature >= 0) & (feature < n_inputs)).all()), "a split is on an unknown feature")
     kind = column["decision_type"].astype(np.int64)  # bits: category, default left, type of missing values (two)
@@ -119,7 +119,8 @@ def _nodes(blocks: Sequence[str], n_inputs: int, scale: float) -> tuple[Nodes, B
         sets = _sets(texts, np.flatnonzero(by_category), threshold, of_tree)
         category = np.full(len(leaf), -1)
         category[split[by_category]] = np.arange(len(sets))
-    nodes = Nodes(sizes, all_features, spread(threshold), *children, spread(missing_left), value, category, sets)
+    left, right = child("left_child"), child("right_child")
+    nodes = Nodes(sizes, all_features, spread(threshold), left, right, spread(missing_left), value, category, sets)
     return nodes, categorical, zero_missing
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from functools import partial
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any
 
 import msgspec
@@ -17,6 +17,7 @@ from subgrove._models.tree_ensemble.ensemble import (
     Floats,
     Link,
     Nodes,
+    NotReadable,
     Response,
     TreeEnsemble,
     build,
@@ -95,8 +96,7 @@ def read(model: Any, method: str, name: str) -> tuple[TreeEnsemble, TreeInputs]:
         weights, booster = booster.weight_drop, booster.gbtree
     stored = booster.model
     if booster.name != "gbtree" or stored is None:
-        require(False, f"its booster is {booster.name}")
-        raise AssertionError
+        raise NotReadable(f"its booster is {booster.name}")
     n_trees = stored.iteration_indptr[_n_iterations(model, len(stored.iteration_indptr) - 1)]
     trees = stored.trees[:n_trees]
     factors = np.ones(n_trees) if weights is None else np.asarray(weights, dtype=np.float64)[:n_trees]
@@ -210,7 +210,7 @@ def _levels(stored: Any) -> dict[int, list[Any]]:
             continue
         if "offsets" in entry:
             text, ends = bytes(value % 256 for value in entry["values"]), entry["offsets"]
-            levels[column] = [text[a:b].decode() for a, b in zip(ends[:-1], ends[1:], strict=True)]
+            levels[column] = [text[a:b].decode() for a, b in pairwise(ends)]
         else:
             levels[column] = list(entry["values"])
     return levels
