@@ -30,7 +30,7 @@ _LINKS: dict[str, Link] = {
     **dict.fromkeys(("binary", "cross_entropy"), "logistic"),
     "multiclass": "softmax",
 }
-_ZERO = 1e-35  # smaller numbers are zero
+_ZERO = float(np.float32(1e-35))  # numbers up to this are zero
 _OF_SPLITS = ("split_feature", "threshold", "decision_type", "left_child", "right_child")
 
 
@@ -159,7 +159,8 @@ def _encoded(levels: Sequence[Any], categorical: Bools, zero_missing: Bools, fra
     matrix = single_precision(matrix) if rounded else matrix.astype(np.float64)
     if categorical.any():
         matrix[:, categorical] = np.trunc(matrix[:, categorical])
+    zero = np.abs(matrix) <= _ZERO
+    matrix[zero] = 0.0
     if zero_missing.any():
-        part = matrix[:, zero_missing]
-        matrix[:, zero_missing] = np.where(np.abs(part) <= _ZERO, np.nan, part)
+        matrix[zero & zero_missing] = np.nan
     return matrix
