@@ -1,0 +1,191 @@
+"""`StepFunctions`: predictions of rows of which one column changes, from one pass over the trees for all columns.
+
+With all columns but one fixed, a tree ensemble is a step function of that column. Requirements this design meets:
+
+- one pass serves all columns: only columns on a row's own path can change its prediction;
+- rows go through the kernel in blocks that stay in the processor's cache; no array of rows by columns by places is made;
+- threads share the blocks; sums over rows are formed in an order that does not depend on their number;
+- a value that leaves the prediction unchanged has an increase of exactly 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from subgrove._core.kinds import Floats, Rows
+from subgrove._models.tree_ensemble.ensemble import TreeEnsemble, require
+from subgrove._models.tree_ensemble.inputs import TreeInputs
+from subgrove._models.tree_ensemble.places import ColumnPlaces, Places, column_places, placed_nodes
+from subgrove._native.loader import tree_steps
+
+_BLOCK_NUMBERS = 1 << 16  # of a block of rows at all places: half a megabyte
+_MAX_DENSE = 1 << 16  # places of all columns, above which only those where a prediction changes are stored
+_LIST_ROWS = 256
+_SHARES = 16  # of the rows, each with sums of its own, so that these do not depend on the number of threads
+
+
+@dataclass(frozen=True, eq=False)
+class StepBlock:
+    """Steps of a block of rows.
+
+    Attributes
+    ----------
+    rows : slice
+        The rows.
+    margins : float array (m, K)
+        Margins of the rows as they are.
+    steps : float array (entries, K)
+        Difference of the margins at each entry.
+    pointers : int array (m * p + 1) or None
+        Entries of each row and column; None if all places are entries, with `slots` of them a row.
+    starts : int array or None
+        First place of each entry.
+    missing : float array (m * p, K) or None
+        Difference at the missing value of each column.
+    """
+
+    rows: slice
+    margins: Floats
+    steps: Floats
+    pointers: Rows | None = None
+    starts: Places | None = None
+    missing: Floats | None = None
+
+    def row_pointers(self, n_columns: int) -> Rows:
+        """Return the range of the entries of each row."""
+        if self.pointers is None:
+            return np.arange(len(self.margins) + 1) * (len(self.steps) // len(self.margins))
+        return np.ascontiguousarray(self.pointers[::n_columns])
+
+
+class StepFunctions:
+    """Step functions of the columns of a table.
+
+    Parameters
+    ----------
+    ensemble : TreeEnsemble
+        The model.
+    inputs : TreeInputs
+        How its inputs are computed from the user's columns.
+    rows : float array (n, n_inputs)
+        Encoded rows.
+    donors : sequence of float arrays (m, n_inputs)
+        Encoded rows whose values the rows may receive.
+    """
+
+    def __init__(self, ensemble: TreeEnsemble, inputs: TreeInputs, rows: Floats, donors: Sequence[Floats] = ()) -> None:
+        require(tree_steps is not None, "the compiled part is not installed")
+        self.ensemble, self.n_rows = ensemble, len(rows)
+        self.columns: tuple[ColumnPlaces, ...] = column_places(ensemble, inputs, [rows, *donors])
+        self.n_columns = len(self.columns)
+        any_missing = any(bool(np.isnan(table).any()) for table in (rows, *donors))
+        nodes = placed_nodes(ensemble, self.columns, any_missing=any_missing)
+        self.base, self.n_trees, self.n_leaves = nodes.base, nodes.n_trees, nodes.n_leaves
+        sizes = np.array([column.n_places + 2 for column in self.columns])
+        self.starts = np.concatenate(([0], np.cumsum(sizes)))
+        self.slots = int(self.starts[-1]) + 1  # of a row, for each output
+        dense = self.slots * ensemble.n_outputs <= _MAX_DENSE
+        self.kernel = tree_steps.ensemble(*nodes.arguments, dense)
+        self.is_dense = bool(tree_steps.has_masks(self.kernel))
+        self.places = self.places_of(rows)
+
+    def places_of(self, rows: Floats) -> Places:
+        """Return the places of encoded rows, (m, columns)."""
+        places = np.empty((len(rows), self.n_columns), dtype=np.int32)
+        for j, column in enumerate(self.columns):
+            places[:, j] = column.of(rows[:, list(column.inputs)])
+        return places
+
+    def predict(self, places: Places) -> Floats:
+        """Return the margins of rows given by their places, (m, K)."""
+        margins = np.empty((len(places), self.ensemble.n_outputs))
+        tree_steps.margins(self.kernel, np.ascontiguousarray(places), len(places), margins)
+        margins += self.base
+        return margins
+
+    def block_rows(self) -> int:
+        """Return the number of rows of a block."""
+        if not self.is_dense:
+            return _LIST_ROWS
+        return int(np.clip(_BLOCK_NUMBERS // (self.slots * self.ensemble.n_outputs) // 8 * 8, 8, 256))
+
+    def blocks(self, rows: slice, only: Places | None = None) -> Iterator[StepBlock]:
+        """Yield the steps of rows block by block.
+
+        `only` is, for ensembles whose leaves have several values, the output that is wanted of each row; steps then
+        have one output.
+        """
+        size = self.block_rows()
+        room = 0
+        for start in range(rows.start, rows.stop, size):
+            part = slice(start, min(start + size, rows.stop))
+            places = np.ascontiguousarray(self.places[part])
+            n = len(places)
+            if self.is_dense:
+                margins = np.empty((n, self.ensemble.n_outputs))
+                steps = np.empty((n, self.ensemble.n_outputs, self.slots))
+                tree_steps.dense(self.kernel, places, n, margins, steps)
+                flat = (
+                    steps.reshape(-1, 1)
+                    if steps.shape[1] == 1
+                    else steps.transpose(0, 2, 1).reshape(-1, steps.shape[1])
+                )
+                yield StepBlock(part, margins + self.base, flat)
+                continue
+            wanted = None if only is None else np.ascontiguousarray(only[part])
+            outputs = self.ensemble.n_outputs if wanted is None else 1
+            margins = np.empty((n, outputs))
+            pointers = np.empty(n * self.n_columns + 1, dtype=np.int64)
+            missing = np.empty((n * self.n_columns, outputs))
+            while True:
+                starts, steps = np.empty(room, dtype=np.int32), np.empty((room, outputs))
+                needed = tree_steps.lists(
+                    self.kernel, places, n, wanted, room, margins, pointers, starts, steps, missing
+                )
+                if needed <= room:
+                    break
+                room = needed + needed // 4
+            base = self.base if wanted is None else self.base[wanted][:, None]
+            yield StepBlock(part, margins + base, steps[:needed], pointers, starts[:needed], missing)
+
+    def shares(self) -> list[slice]:
+        """Return parts of the rows, each a whole number of blocks, whose sums are formed on their own."""
+        size = self.block_rows()
+        blocks = -(-self.n_rows // size)
+        ends = np.unique(np.minimum(np.linspace(0, blocks, min(_SHARES, blocks) + 1).astype(int) * size, self.n_rows))
+        return [slice(int(start), int(end)) for start, end in zip(ends[:-1], ends[1:], strict=True)]
+
+    def look_up(self, wanted: Mapping[int, Places]) -> dict[int, Floats]:
+        """Return the margins of all rows with one column at other places.
+
+        Parameters
+        ----------
+        wanted : mapping
+            Column -> places, (n, M).
+
+        Returns
+        -------
+        dict
+            Column -> margins, (n, M, K).
+        """
+        outputs = self.ensemble.n_outputs
+        found = {j: np.empty((*places.shape, outputs)) for j, places in wanted.items()}
+        for share in self.shares():
+            for block in self.blocks(share):
+                n, rows = len(block.margins), block.rows
+                for j, places in wanted.items():
+                    own = np.ascontiguousarray(places[rows])
+                    if block.pointers is None:
+                        at = np.arange(n)[:, None] * self.slots + self.starts[j] + own
+                        steps = block.steps.take(at, axis=0)
+                    else:
+                        steps = np.empty((n, own.shape[1], outputs))
+                        tree_steps.look_up(
+                            self.kernel, n, outputs, block.pointers, block.starts, len(block.steps), block.steps,
+                            block.missing, np.array([j]), 1, own, own.shape[1], steps,
+                        )  # fmt: skip
+                    np.add(steps, block.margins[:, None, :], out=found[j][rows])
+        return found
