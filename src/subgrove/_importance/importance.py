@@ -256,6 +256,7 @@ def _result(
         n_rows_predicted=context.predictor.n_rows,
         n_calls=context.predictor.n_calls,
         fingerprint=fitted.fingerprint,
+        evaluation=context.cache["evaluation"],
     )
     row_mask = None
     if data.row_numbers is not None:

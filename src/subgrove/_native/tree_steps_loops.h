@@ -182,7 +182,8 @@ void dense_steps(const Ensemble *e, const int32_t *places, int64_t rows, int32_t
         }
     }
     /* sums of differences, as numbers, in the same memory */
-    for (int64_t i = 0; i < rows * e->n_outputs; i++)
+    for (int64_t i = 0; i < rows * e->n_outputs; i++) {
+        steps[i * slots + e->total] = 0;
         for (int64_t j = 0; j < e->n_columns; j++) {
             int64_t *slot = steps + i * slots + e->start[j], sum = 0;
             const int32_t n = e->n_places[j];
@@ -196,6 +197,7 @@ void dense_steps(const Ensemble *e, const int32_t *places, int64_t rows, int32_t
                 memcpy(slot + b, &number, sizeof number);
             }
         }
+    }
 }
 
 #define DEFINE_REACHED(name, WORDS)                                                                                    \

@@ -197,6 +197,7 @@ class LossAccumulator:
         self.by_group = arrays.group_sums(code, groups)
         self.sampled_by_group: Any = None
         self.total = arrays.zeros(n_losses, n)
+        self.expected: Any = None  # by donor, if it is exact for all rows
         self.received: Any = None  # by donor, in the order of the cyclic shift if there is one
         self.shift: Any = None
         self.donors_in_group: Any = None  # whether all donors are in the subgroup of their row
@@ -230,6 +231,11 @@ class LossAccumulator:
             self.received = self.arrays.zeros(self.n_losses, self.arrays.n_rows)
         weighted = self._weighted(increase, term.rows)
         self.cell_sums += self.arrays.scatter(self.arrays.index(term.cells), weighted, self.cell_sums.shape[1])
+
+    def set_expectation(self, increase: Floats, received: Floats | None, donors_in_group: bool) -> None:
+        """Set the exact expectations of all rows, (L, n), and of the increases that they cause as donors."""
+        self.total, self.expected = increase, received
+        self.donors_in_group = None if donors_in_group else False
 
     def _weighted(self, values: Any, rows: Rows | None) -> Any:
         """Return values of all rows, or of `rows`, times their weights."""
@@ -284,7 +290,7 @@ class LossAccumulator:
         exact = self.resampled.exact
         self.total /= self.n_repeats if exact is None else self.arrays.array(np.where(exact.rows, 1.0, self.n_repeats))
         means = self.total
-        received = None if self.received is None else self._received_means()
+        received = self.expected if self.received is None else self._received_means()
         weights = self.arrays.weights
         counts = None if weights is None else weights[: self.arrays.n_rows]
         counts = counts**2 if counts is not None and self.relative else counts

@@ -86,6 +86,11 @@ class ScoringContext:
     independent_draws: bool = False
     cache: dict[str, Any] = field(init=False, default_factory=dict)
 
+    @property
+    def tree(self) -> Any:
+        """`TreeSteps` of the model; None if it predicts."""
+        return self.cache.get("tree steps")
+
     def resample(self, feature: Feature, n_repeats: int) -> ResampledFeature:
         """Resample a feature."""
         kind = IndependentStreams if self.independent_draws else Streams

@@ -44,7 +44,8 @@ def score_features(
     total = context.frames.n_rows * context.n_repeats * len(features)
     workers = min(effective_jobs(n_jobs), len(features))
     with progress_bar(total if progress else 0, "Predicting") as done:
-        if workers == 1:
+        read_trees(context, features, effective_jobs(n_jobs))
+        if workers == 1 or context.tree is not None:
             return _score(context, features, done)
         shares = [features[at::workers] for at in range(workers)]
         results: dict[Feature, FeatureResult] = {}
@@ -55,6 +56,18 @@ def score_features(
             context.predictor.n_calls += n_calls
             done(n_rows)
         return [results[feature] for feature in features]
+
+
+def read_trees(context: ScoringContext, features: Sequence[Feature], n_threads: int) -> None:
+    """Read the model as a tree ensemble, if it is one and that saves predictions; else note why not."""
+    from subgrove._models.tree_ensemble.ensemble import NotReadable
+    from subgrove._scoring.tree_steps import read_tree_steps
+
+    try:
+        context.cache["tree steps"] = read_tree_steps(context, features, n_threads)
+        context.cache["evaluation"] = "tree steps"
+    except NotReadable as error:
+        context.cache["evaluation"] = f"model predictions: {error}"
 
 
 def _score_share(context: ScoringContext, features: Sequence[Feature]) -> tuple[list[FeatureResult], int, int]:
@@ -70,7 +83,9 @@ def _score(
     """Return the results of features; with adaptive repeats in several rounds, for those that need more repeats."""
     finished: dict[Feature, FeatureScorer] = {}
     unfinished: dict[Feature, FeatureScorer] = {}
-    n_repeats, left = context.n_repeats, list(features)
+    exact, drawn = _exact_results(context, features)
+    progress(context.frames.n_rows * context.n_repeats * len(exact))
+    n_repeats, left = context.n_repeats, [feature for feature in features if feature not in exact]
     while left:
         for scorer in _one_round(context, left, n_repeats, unfinished, progress):
             if context.adaptive is not None and context.adaptive._needs_more(scorer.provisional(), context.weights):
@@ -81,13 +96,33 @@ def _score(
         left = [feature for feature in left if feature not in finished]
         if context.adaptive is not None:
             n_repeats = min(2 * n_repeats, context.adaptive.max_repeats)
-    results = {feature: scorer.result for feature, scorer in finished.items()}
+    results = exact | {feature: scorer.result for feature, scorer in finished.items()}
     checker = context.fidelity_checker
     if checker is not None:
+        drawn |= {feature: scorer.drawn for feature, scorer in finished.items()}
         with one_blas_thread():
-            checks = {feature: checker.check(feature, finished[feature].drawn) for feature in features}
+            checks = {feature: checker.check(feature, drawn[feature]) for feature in features}
         results = {feature: replace(results[feature], fidelity_check=checks[feature]) for feature in features}
     return [results[feature] for feature in features]
+
+
+def _exact_results(
+    context: ScoringContext, features: Sequence[Feature]
+) -> tuple[dict[Feature, FeatureResult], dict[Feature, list[Table] | str]]:
+    """Return the results of features with an exact expectation, for tree models, and draws for the fidelity check."""
+    if context.tree is None:
+        return {}, {}
+    from subgrove._scoring.tree_expectation import exact_results, serves
+
+    each = {feature: context.resample(feature, context.n_repeats) for feature in features}
+    served = {f: one for f, one in each.items() if serves(context, context.tree, f, one.distribution)}
+    checker = context.fidelity_checker
+    drawn = {} if checker is None else {f: checker.read((), partial(_same, one)) for f, one in served.items()}
+    return exact_results(context, context.tree, served), drawn
+
+
+def _same(resampled: ResampledFeature) -> ResampledFeature:
+    return resampled
 
 
 def _one_round(
@@ -235,6 +270,12 @@ def predict(
     progress: Callable[[int], None],
 ) -> Predicted:
     """Yield the predictions of all jobs of some features, with batches that may hold several features."""
+    if context.tree is not None:
+        every = [job for _, _, jobs in features for job in jobs]
+        for job, predictions in context.tree.predict_jobs(every):
+            progress(len(predictions))
+            yield job, predictions
+        return
     batches = BatchPredictor(context, progress)
     for feature, resampled, jobs in features:
         first = next(jobs, None)

@@ -27,6 +27,7 @@ from subgrove._subgroups import Partition
 from subgrove._subgroups import Subgroups as FoundSubgroups
 from subgrove.exceptions import ColumnError, InputError, ParameterError, SamplerError, SubgroveError, SubgroveWarning
 from subgrove.samplers.base import ROW_WISE_SAMPLERS, Feature, FittedSampler, Sampler
+from subgrove.samplers.distributions import FoldDistributions, KnownDistribution
 from subgrove.samplers.resampled_feature import ExactExpectation, ExpectationTerm, ResampledFeature, RowGroups
 from subgrove.samplers.subgroups import SubgroupSampler, features_with_subgroups
 from subgrove.samplers.user_defined import UserSampler, check_user_sampler
@@ -289,6 +290,7 @@ class CrossFitted(FittedSampler):
             lambda: self._draws(table, parts),
             self._exact(table.n_rows, parts),
             population,
+            distribution=self._distribution(parts),
         )
 
     def selections(self) -> dict[str, list[Any]]:
@@ -319,6 +321,14 @@ class CrossFitted(FittedSampler):
             folds += (number,) * len(one.groups)
             conditioning |= dict.fromkeys(one.groups.conditioning)
         return RowGroups(code, rules, tuple(conditioning), folds)
+
+    def _distribution(self, parts: list[ResampledFeature]) -> FoldDistributions | None:
+        known = tuple(one.distribution for one in parts if isinstance(one.distribution, KnownDistribution))
+        if len(known) < len(parts):
+            return None
+        return FoldDistributions(
+            tuple(fold.rows for fold in self.folds), tuple(fold.others for fold in self.folds), known
+        )
 
     def _draws(self, table: Table, parts: list[ResampledFeature]) -> Iterator[Changes]:
         for together in zip(*(one.draws() for one in parts), strict=True):

@@ -27,6 +27,7 @@ from subgrove._regress.kernel import PredictorSum
 from subgrove._regress.linear import LinearFit, LinearPredictor
 from subgrove._subgroups import Partition
 from subgrove.samplers.base import Feature, FittedSampler
+from subgrove.samplers.distributions import ShiftedResiduals
 from subgrove.samplers.resampled_feature import DonorPool, ResampledFeature, RowGroups
 from subgrove.samplers.training_donors import SharedTraining, SortedPools, balanced_points
 
@@ -74,6 +75,14 @@ class ValueScale:
         if self.kind == "log":
             return np.exp(np.minimum(z, 700.0))
         return np.asarray(np.interp(z, self.scores, self.values))
+
+    def largest_below(self, limits: Floats) -> Floats:
+        """Return the largest transformed value whose value is at most each limit."""
+        if self.kind == "log":
+            with np.errstate(divide="ignore"):
+                return np.log(np.maximum(limits, 0.0))
+        inside = np.interp(limits, self.values, self.scores)
+        return np.where(limits < self.values[0], -np.inf, np.where(limits >= self.values[-1], np.inf, inside))
 
     def label(self, feature: str) -> str:
         """Return the name of the transformed feature."""
@@ -182,6 +191,14 @@ class NewValues:
         middles = (self.values[1:] + self.values[:-1]) / 2
         return Donors(self.representatives[np.searchsorted(middles, new)], train=True, representatives=True)
 
+    def largest_below(self, limits: Floats) -> tuple[Floats, Floats]:
+        """Return the largest value that becomes at most each limit by rounding, and the same on the scale."""
+        if self.values is not None:
+            middles = np.append((self.values[1:] + self.values[:-1]) / 2, np.inf)
+            at = self.values.searchsorted(limits, side="right") - 1  # the largest training value within the limit
+            limits = np.where(at < 0, -np.inf, middles[np.maximum(at, 0)])
+        return limits, limits if self.scale is None else self.scale.largest_below(limits)
+
 
 def intercept_only(grams: FoldGrams, series: TypedColumn) -> LinearFit:
     """Return the fit of a feature that no other column predicts: its mean."""
@@ -284,7 +301,9 @@ class ResidualSampler(FittedSampler):
             return ({name: self.values.fitted_to(base + spread * centred[drawn], values)} for drawn in members())
 
         groups = RowGroups(shown, self.shown.rules, self.conditioning)
-        return ResampledFeature(groups, draws, None, np.array([np.inf]), donor_pool=DonorPool(self.code, members))
+        low, high = self.values.bounds.around(values)
+        known = ShiftedResiduals(code, self.code, centred, base, spread, low, high, self.values.largest_below)
+        return ResampledFeature(groups, draws, None, np.array([np.inf]), DonorPool(self.code, members), known)
 
     @property
     def conditioning(self) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from subgrove._data.replace_columns import Changes, Donors
 from subgrove._data.table import Table
 from subgrove.exceptions import ParameterError
 from subgrove.samplers.base import Feature, FittedSampler, Sampler, read_training_table, title
+from subgrove.samplers.distributions import OtherRows, TrainingRows
 from subgrove.samplers.donors import cyclic_shifts, training_donors, weighted_donors
 from subgrove.samplers.resampled_feature import ResampledFeature, RowGroups, exact_among, exact_from
 
@@ -191,7 +192,8 @@ def resample_within(
         population = np.where((rows == 1) & (sizes <= own), 0.0, np.inf)
     if clusters is not None:
         population = np.where(independent_units(population, groups.code, clusters) <= 1, 0.0, np.inf)
-    return ResampledFeature(groups, draws, expectation, population)
+    known = OtherRows(groups.code, n_groups, fixed_points) if clusters is None else None
+    return ResampledFeature(groups, draws, expectation, population, distribution=known)
 
 
 def resample_from_training(
@@ -212,4 +214,6 @@ def resample_from_training(
         donors = training_donors(groups.code, pools, rngs)
         return (dict.fromkeys(feature, Donors(rows, train=True)) for rows in donors)
 
-    return ResampledFeature(groups, draws, expectation, np.array([float(len(pool)) for pool in pools]))
+    known = TrainingRows(groups.code, train_code, np.arange(len(train_code)))
+    sizes = np.array([float(len(pool)) for pool in pools])
+    return ResampledFeature(groups, draws, expectation, sizes, distribution=known)

@@ -33,6 +33,7 @@ from subgrove._regress.levels import (
 from subgrove._regress.multinomial import MultinomialFit, MultinomialPredictor
 from subgrove.samplers.base import Feature, FittedSampler
 from subgrove.samplers.location_shift import NewValues, ValueScale, prediction_details
+from subgrove.samplers.distributions import LevelShares
 from subgrove.samplers.resampled_feature import ExactExpectation, ExpectationTerm, ResampledFeature, RowGroups
 
 _NEGLIGIBLE = 1e-12  # probabilities below it are rounding error
@@ -126,7 +127,8 @@ def sample_levels(
     expectation = None
     if exact and len(levels) - 1 <= len(rngs):
         expectation = ExactExpectation(np.ones(len(own), dtype=np.bool_), terms)
-    return ResampledFeature(groups, draws, expectation)
+    shares = LevelShares(probabilities / ends[:, -1:], representatives)
+    return ResampledFeature(groups, draws, expectation, distribution=shares)
 
 
 @dataclass(frozen=True, eq=False)

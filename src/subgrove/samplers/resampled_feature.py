@@ -19,6 +19,7 @@ from subgrove._core.weights import own_weights
 from subgrove._data.columns import Members
 from subgrove._data.replace_columns import Changes, Donors, Rows
 from subgrove._data.table import Table
+from subgrove.samplers.distributions import Distribution
 
 ALL_ROWS = "all rows"
 
@@ -175,6 +176,8 @@ class ResampledFeature:
         are independent. It reduces the Monte-Carlo error (finite population correction).
     donor_pool : DonorPool or None
         Training rows that are drawn, if their noise is to be part of standard errors.
+    distribution : Distribution or None
+        Distribution of the new values, if it is known.
 
     Examples
     --------
@@ -191,6 +194,7 @@ class ResampledFeature:
     exact: ExactExpectation | None = None
     population: Floats = field(default_factory=lambda: np.array([np.inf]))
     donor_pool: DonorPool | None = None
+    distribution: Distribution | None = None
 
     @property
     def sampled(self) -> npt.NDArray[np.bool_] | None:

@@ -23,6 +23,7 @@ from subgrove._regress.gram import FoldGrams
 from subgrove._subgroups import Partition
 from subgrove._subgroups.partition import TreeSettings
 from subgrove.samplers.base import Feature, FittedSampler, read_training_table
+from subgrove.samplers.distributions import TrainingRows
 from subgrove.samplers.resampled_feature import DonorPool, ResampledFeature, RowGroups, exact_from
 from subgrove.trees.split_points import READABLE
 from subgrove.trees.training import SortedTable, select_columns
@@ -277,8 +278,8 @@ class TrainingSubgroups(FittedSampler):
             return (dict.fromkeys(feature, Donors(self.rows[drawn], train=True)) for drawn in members())
 
         groups = RowGroups(shown, self.shown.rules, self.partition.conditioning)
-        pool = DonorPool(self.code, members)
-        return ResampledFeature(groups, draws, expectation, np.array([np.inf]), donor_pool=pool)
+        pool, known = DonorPool(self.code, members), TrainingRows(code, self.code, self.rows)
+        return ResampledFeature(groups, draws, expectation, np.array([np.inf]), pool, known)
 
     def split_columns(self, feature: Feature) -> tuple[str, ...] | None:
         """Return the split columns of the tree, those nearest to the root first."""

@@ -11,7 +11,8 @@ With all columns but one fixed, a tree ensemble is a step function of that colum
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -25,6 +26,19 @@ _BLOCK_NUMBERS = 1 << 16  # of a block of rows at all places: half a megabyte
 _MAX_DENSE = 1 << 16  # places of all columns, above which only those where a prediction changes are stored
 _LIST_ROWS = 256
 _SHARES = 16  # of the rows, each with sums of its own, so that these do not depend on the number of threads
+
+
+def one_probability(ensemble: TreeEnsemble) -> TreeEnsemble:
+    """Return a forest of two classes with the probability of the second one only."""
+    if ensemble.n_classes != 2 or ensemble.n_outputs != 2 or ensemble.link != "identity":
+        return ensemble
+    return replace(
+        ensemble,
+        n_outputs=1,
+        output=np.zeros_like(ensemble.output),
+        value=np.ascontiguousarray(ensemble.value[:, 1:]),
+        base=ensemble.base[1:],
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +92,8 @@ class StepFunctions:
 
     def __init__(self, ensemble: TreeEnsemble, inputs: TreeInputs, rows: Floats, donors: Sequence[Floats] = ()) -> None:
         require(tree_steps is not None, "the compiled part is not installed")
-        self.ensemble, self.n_rows = ensemble, len(rows)
+        self.ensemble = ensemble = one_probability(ensemble)
+        self.n_rows = len(rows)
         self.columns: tuple[ColumnPlaces, ...] = column_places(ensemble, inputs, [rows, *donors])
         self.n_columns = len(self.columns)
         any_missing = any(bool(np.isnan(table).any()) for table in (rows, *donors))
@@ -91,6 +106,12 @@ class StepFunctions:
         self.kernel = tree_steps.ensemble(*nodes.arguments, dense)
         self.is_dense = bool(tree_steps.has_masks(self.kernel))
         self.places = self.places_of(rows)
+
+    def for_rows(self, rows: Rows) -> StepFunctions:
+        """Return the step functions of some of the rows."""
+        some = copy(self)
+        some.places, some.n_rows = self.places[rows], len(rows)
+        return some
 
     def places_of(self, rows: Floats) -> Places:
         """Return the places of encoded rows, (m, columns)."""

@@ -1,0 +1,288 @@
+"""Expectations of losses over all values that rows may receive, for all columns in one pass over the trees."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from subgrove._core.kinds import Codes, Floats, Rows
+from subgrove._models.tree_ensemble.places import ColumnPlaces, Places
+from subgrove._models.tree_ensemble.steps import StepBlock, StepFunctions
+from subgrove._native.loader import tree_steps
+
+_NO_DONORS, _TABLE, _POOL = range(3)  # kinds of the kernel
+KERNEL_LOSSES = {"squared_error": 0, "absolute_error": 1, "log_loss": 2, "brier": 3}
+"""Numbers of the losses that the kernel computes."""
+
+
+class BlockLosses(Protocol):
+    """Losses at the steps of a block of rows."""
+
+    def __call__(self, block: StepBlock, steps: Floats, pointers: Rows) -> tuple[list[Floats], list[Floats]]:
+        """Return the increase of each loss, and the shift of each prediction, at steps; `pointers` are by row."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class PlaceWeights:
+    """Weights of the places of a column in each subgroup.
+
+    Attributes
+    ----------
+    group : int array (n,)
+        Subgroup of each row.
+    weights : float array (subgroups, places + 2)
+        Weights; the last is that of the missing value.
+    """
+
+    group: Codes
+    weights: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class MemberPool:
+    """Members of subgroups, all with the same probability, of which a row receives a value.
+
+    Attributes
+    ----------
+    group : int array (n,)
+        Subgroup of each row.
+    leaf, keys : arrays (m,)
+        Subgroup and key of each member. Without `base` a key is a place.
+    n_groups : int
+        Number of subgroups.
+    cut, bound : float arrays (places + 1), or None
+        Largest sum of base and scaled key, and largest value, of which the place is below each place.
+    base, spread, low, high : float arrays (n,), or None
+        Of each row: the value is base + spread * key, from low to high.
+    """
+
+    group: Codes
+    leaf: Codes
+    keys: Floats
+    n_groups: int
+    cut: Floats | None = None
+    bound: Floats | None = None
+    base: Floats | None = None
+    spread: Floats | None = None
+    low: Floats | None = None
+    high: Floats | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnExpectation:
+    """Expectation of one column over received values.
+
+    Attributes
+    ----------
+    increase : float array (L, n)
+        Sum of the increases, times the weights of `PlaceWeights`; the mean for a `MemberPool`.
+    shift : float array (n, C)
+        Likewise of the predictions.
+    received : float array (L, subgroups, places + 2), or (L, m)
+        Sum over rows (times their weights) of the increase at each place, or by each member.
+    """
+
+    increase: Floats
+    shift: Floats
+    received: Floats
+
+
+class _Tables:
+    """Arguments of the kernel for the donors of all columns."""
+
+    def __init__(self, steps: StepFunctions, donors: Mapping[int, PlaceWeights | MemberPool], n_rows: int) -> None:
+        p = steps.n_columns
+        self.kind, self.n_groups, self.first = np.zeros(p, np.uint8), np.ones(p, np.int64), np.zeros(p, np.int64)
+        self.cut, self.bound = np.zeros(steps.slots), np.zeros(steps.slots)
+        self.group = np.zeros((n_rows, p), dtype=np.int32)
+        self.orders: dict[int, tuple[int, Rows]] = {}
+        tables, keys, pointers = [], [], [np.zeros(1, dtype=np.int64)]
+        n_cells = n_keys = n_pools = 0
+        shifted = [one for one in donors.values() if isinstance(one, MemberPool) and one.base is not None]
+        self.rows: list[Floats | None] = [None] * 4
+        if shifted:
+            self.rows = [np.zeros((n_rows, p)), np.ones((n_rows, p))]
+            self.rows += [np.full((n_rows, p), -np.inf), np.full((n_rows, p), np.inf)]
+        for j, one in donors.items():
+            self.group[:, j] = one.group
+            column = steps.columns[j]
+            if isinstance(one, PlaceWeights):
+                self.kind[j], self.n_groups[j], self.first[j] = _TABLE, len(one.weights), n_cells
+                cumulated = np.zeros(one.weights.shape)
+                np.cumsum(one.weights[:, : column.n_places], axis=1, out=cumulated[:, 1 : column.n_places + 1])
+                cumulated[:, -1] = one.weights[:, -1]
+                tables.append(cumulated.ravel())
+                n_cells += cumulated.size
+                continue
+            self.kind[j], self.n_groups[j], self.first[j] = _POOL, one.n_groups, n_pools
+            order = np.lexsort((one.keys, one.leaf))
+            self.orders[j] = (n_keys, order)
+            sizes = np.bincount(one.leaf, minlength=one.n_groups)
+            pointers.append(n_keys + np.cumsum(sizes))
+            keys.append(one.keys[order])
+            n_keys += len(order)
+            n_pools += one.n_groups
+            slots = slice(steps.starts[j], steps.starts[j] + column.n_places + 1)
+            places = np.arange(column.n_places + 1) - 0.5
+            self.cut[slots] = places if one.cut is None else one.cut
+            self.bound[slots] = places if one.bound is None else one.bound
+            for array, own in zip(self.rows, (one.base, one.spread, one.low, one.high), strict=True):
+                if array is not None and own is not None:
+                    array[:, j] = own
+        self.cumulated = np.concatenate(tables) if tables else np.zeros(0)
+        self.keys = np.concatenate(keys) if keys else np.zeros(0)
+        self.kernel = tree_steps.donors(
+            steps.kernel,
+            self.kind,
+            self.n_groups,
+            self.first,
+            self.cumulated,
+            n_cells,
+            self.cut,
+            self.bound,
+            np.concatenate(pointers),
+            n_pools,
+            self.keys,
+            n_keys,
+        )
+
+
+def expected_losses(
+    steps: StepFunctions,
+    donors: Mapping[int, PlaceWeights | MemberPool],
+    losses: BlockLosses,
+    n_losses: int,
+    n_shifts: int,
+    weights: Floats | None = None,
+    n_threads: int = 1,
+) -> dict[int, ColumnExpectation]:
+    """Return the expectation of each column over its donors.
+
+    Parameters
+    ----------
+    steps : StepFunctions
+        Step functions of the rows.
+    donors : mapping
+        Column -> donors of the rows.
+    losses : BlockLosses
+        Losses and shifts of predictions.
+    n_losses, n_shifts : int
+        Their numbers.
+    weights : float array (n,) or None
+        Weights of the rows, in sums by donor.
+    n_threads : int
+        Number of threads; results do not depend on it.
+    """
+    tables = _Tables(steps, donors, steps.n_rows)
+    shares = steps.shares()
+    means = np.zeros((max(n_losses, n_shifts), 2, steps.n_rows, steps.n_columns))
+    work = partial(_share_of_rows, steps, tables, losses, (n_losses, n_shifts), weights, means)
+    received, pooled = np.zeros((n_losses, len(tables.cumulated))), np.zeros((n_losses, len(tables.keys)))
+    with ThreadPoolExecutor(n_threads) as pool:
+        done = map(work, shares) if n_threads == 1 else pool.map(work, shares)
+        for by_place, by_member in done:
+            received += by_place
+            pooled += by_member
+    found = {}
+    for j, one in donors.items():
+        found[j] = ColumnExpectation(
+            np.ascontiguousarray(means[:n_losses, 0, :, j]),
+            np.ascontiguousarray(means[:n_shifts, 1, :, j].T),
+            _received(steps, tables, j, one, received, pooled),
+        )
+    return found
+
+
+def _share_of_rows(
+    steps: StepFunctions,
+    tables: _Tables,
+    losses: BlockLosses,
+    sizes: tuple[int, int],
+    weights: Floats | None,
+    means: Floats,
+    share: slice,
+) -> tuple[Floats, Floats]:
+    """Write the means of some rows; return the sums of their increases by place and by member."""
+    n_losses, n_shifts = sizes
+    received, pooled = np.zeros((n_losses, len(tables.cumulated))), np.zeros((n_losses, len(tables.keys)))
+    p = steps.n_columns
+    for block in steps.blocks(share):
+        rows, n = block.rows, len(block.margins)
+        increases, shifts = losses(block, block.steps, block.row_pointers(p))
+        missing: tuple[list[Any], list[Any]] = ([None] * n_losses, [None] * n_shifts)
+        if block.missing is not None:
+            missing = losses(block, block.missing, np.arange(n + 1) * p)
+        group = np.ascontiguousarray(tables.group[rows])
+        of_rows = [None if values is None else np.ascontiguousarray(values[rows]) for values in tables.rows]
+        weight = None if weights is None else np.ascontiguousarray(weights[rows])
+        for at in range(len(means)):
+            one, other = min(at, n_losses - 1), min(at, n_shifts - 1)
+            mean, mean_shift = means[one, 0, rows], means[other, 1, rows]
+            sums = (received[at], pooled[at]) if at < n_losses else (None, None)
+            tree_steps.means(
+                tables.kernel, n, group, *of_rows, weight, block.pointers, block.starts, len(block.steps),
+                increases[one], shifts[other], missing[0][one], missing[1][other], mean, mean_shift, *sums,
+            )  # fmt: skip
+    return received, pooled
+
+
+def _received(
+    steps: StepFunctions,
+    tables: _Tables,
+    j: int,
+    one: PlaceWeights | MemberPool,
+    received: Floats,
+    pooled: Floats,
+) -> Floats:
+    """Return the sums by place, or by member in the order of the members."""
+    if isinstance(one, PlaceWeights):
+        cells = slice(tables.first[j], tables.first[j] + one.weights.size)
+        sums: Floats = received[:, cells].reshape(-1, *one.weights.shape).copy()
+        if not steps.is_dense:  # of differences
+            n = steps.columns[j].n_places
+            np.cumsum(sums[..., :n], axis=2, out=sums[..., :n])
+        return sums
+    first, order = tables.orders[j]
+    sums = np.empty((len(pooled), len(order)))
+    leaf = one.leaf[order]
+    running = np.cumsum(pooled[:, first : first + len(order)], axis=1)
+    starts = np.flatnonzero(np.diff(leaf, prepend=-1))
+    before = np.where(starts > 0, running[:, starts - 1], 0.0)
+    sums[:, order] = running - before[:, np.searchsorted(starts, np.arange(len(order)), side="right") - 1]
+    return sums
+
+
+class KernelLosses:
+    """One of the losses that the kernel computes, of an ensemble with one margin.
+
+    Parameters
+    ----------
+    loss : int
+        Number of the loss.
+    y : float array (n,)
+        Target; 0 and 1 for classes.
+    """
+
+    def __init__(self, loss: int, y: npt.NDArray[Any]) -> None:
+        self.loss, self.y = loss, np.ascontiguousarray(y, dtype=np.float64)
+
+    def __call__(self, block: StepBlock, steps: Floats, pointers: Rows) -> tuple[list[Floats], list[Floats]]:
+        """Return the increase of the loss, and the shift of the prediction, at steps."""
+        increase, shift = np.empty(len(steps)), np.empty(len(steps))
+        y, margins = self.y[block.rows], np.ascontiguousarray(block.margins[:, 0])
+        tree_steps.increase(self.loss, margins, y, len(y), pointers, steps, len(steps), increase, shift)
+        return [increase], [shift]
+
+
+def place_weights(column: ColumnPlaces, places: Places, code: Codes, n_groups: int, weights: Floats | None) -> Floats:
+    """Return the weights of the places of donors by subgroup, (subgroups, places + 2)."""
+    width = column.n_places + 2
+    cells = code.astype(np.intp) * width + places
+    return np.bincount(cells, weights=weights, minlength=n_groups * width).astype(np.float64).reshape(n_groups, width)

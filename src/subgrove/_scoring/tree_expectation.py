@@ -1,0 +1,349 @@
+"""Exact importance of tree models: features whose new values have a known distribution need no draws."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from subgrove._core.kinds import Codes, Floats, Rows
+from subgrove._core.weights import own_weights
+from subgrove._data.replace_columns import Donors
+from subgrove._models.tree_ensemble.expectation import (
+    KERNEL_LOSSES,
+    BlockLosses,
+    ColumnExpectation,
+    KernelLosses,
+    MemberPool,
+    PlaceWeights,
+    expected_losses,
+    place_weights,
+)
+from subgrove._models.tree_ensemble.steps import StepBlock, StepFunctions
+from subgrove._scoring.accumulate import LossAccumulator, NumpyArrays
+from subgrove._scoring.context import ScoringContext
+from subgrove._scoring.feature_result import FeatureResult
+from subgrove._scoring.row_losses import PredictionShifts, describe_baseline_row
+from subgrove._scoring.tree_steps import TreeSteps
+from subgrove.samplers.base import Feature
+from subgrove.samplers.distributions import (
+    Distribution,
+    FoldDistributions,
+    KnownDistribution,
+    LevelShares,
+    OtherRows,
+    ShiftedResiduals,
+    TrainingRows,
+)
+from subgrove.samplers.resampled_feature import ExactExpectation, ResampledFeature
+
+_MAX_TABLE = 4  # cells of a table of places by subgroups, as a multiple of the number of donors
+_SMALL_TABLE = 20_000
+
+
+@dataclass(frozen=True, eq=False)
+class ExpectedIncrease:
+    """Expectation of one feature.
+
+    Attributes
+    ----------
+    increase : float array (L, n)
+        Expected increase of each loss.
+    shift : float array (n, C)
+        Expected shift of the predictions.
+    received : float array (L, n) or None
+        Expected increase that each row causes as a donor, if donors are rows of the table.
+    by_member : float array (L, m) or None
+        Sum of the increases by training donor.
+    within : bool
+        Whether donors are of the subgroup of their row.
+    """
+
+    increase: Floats
+    shift: Floats
+    received: Floats | None = None
+    by_member: Floats | None = None
+    within: bool = True
+
+
+def serves(context: ScoringContext, tree: TreeSteps, feature: Feature, known: Distribution | None) -> bool:
+    """Return whether a feature has an exact expectation."""
+    if known is None or len(feature) > 1 or len(context.losses.per_row) < len(context.losses.losses):
+        return False
+    if isinstance(known, FoldDistributions):
+        return all(serves(context, tree, feature, part) for part in known.parts)
+    if isinstance(known, ShiftedResiduals):
+        return tree.single_precision(feature[0]) is not None
+    return True
+
+
+def exact_results(
+    context: ScoringContext, tree: TreeSteps, features: Mapping[Feature, ResampledFeature]
+) -> dict[Feature, FeatureResult]:
+    """Return the exact results of features that `serves` admits."""
+    n = context.frames.n_rows
+    all_rows = np.arange(n)
+    parts: dict[int, dict[Feature, tuple[Rows, Rows | None, KnownDistribution]]] = {}
+    for feature, resampled in features.items():
+        known = resampled.distribution
+        if isinstance(known, FoldDistributions):
+            for fold, part in enumerate(known.parts):
+                parts.setdefault(1 + fold, {})[feature] = (known.rows[fold], known.others[fold], part)
+        elif known is not None:
+            parts.setdefault(0, {})[feature] = (all_rows, None, known)
+    found: dict[Feature, list[tuple[Rows, ExpectedIncrease]]] = {feature: [] for feature in features}
+    for _, members in sorted(parts.items()):
+        rows = next(iter(members.values()))[0]
+        for feature, expected in _expectations(context, tree, members, rows).items():
+            found[feature].append((rows, expected))
+    return {feature: _result(context, feature, resampled, found[feature]) for feature, resampled in features.items()}
+
+
+def _expectations(
+    context: ScoringContext,
+    tree: TreeSteps,
+    members: Mapping[Feature, tuple[Rows, Rows | None, KnownDistribution]],
+    rows: Rows,
+) -> dict[Feature, ExpectedIncrease]:
+    """Return the expectations of features over some of the rows, which are the same for all of them."""
+    whole = len(rows) == context.frames.n_rows
+    steps = tree.steps if whole else tree.steps.for_rows(rows)
+    weights = None if context.weights is None else context.weights[rows]
+    losses = _block_losses(context, tree, rows)
+    n_losses = len(context.losses.losses)
+    n_shifts = 1 if context.prediction_values is None else context.prediction_values.shape[1]
+    donors: dict[int, PlaceWeights | MemberPool] = {}
+    shares: dict[Feature, tuple[Rows | None, LevelShares]] = {}
+    for feature, (_, others, known) in members.items():
+        j = tree.index[feature[0]]
+        if isinstance(known, LevelShares):
+            shares[feature] = (others, known)
+        else:
+            donors[j] = _donors(tree, steps, j, known, others, weights)
+    found: dict[Feature, ExpectedIncrease] = {}
+    if donors:
+        means = expected_losses(steps, donors, losses, n_losses, n_shifts, weights, tree.n_threads)
+        for feature, (_, others, known) in members.items():
+            if feature not in shares:
+                j = tree.index[feature[0]]
+                found[feature] = _normalized(steps, j, known, others, donors[j], means[j], weights, context)
+    if shares:
+        found |= _over_levels(context, tree, steps, shares, losses)
+    return found
+
+
+def _donors(
+    tree: TreeSteps, steps: StepFunctions, j: int, known: KnownDistribution, others: Rows | None, weights: Floats | None
+) -> PlaceWeights | MemberPool:
+    """Return the donors of a column as the kernel takes them."""
+    column = steps.columns[j]
+    if isinstance(known, OtherRows):
+        places = steps.places[:, j]
+        return PlaceWeights(known.code, place_weights(column, places, known.code, known.n_groups, weights))
+    assert isinstance(known, TrainingRows | ShiftedResiduals)
+    n_groups = 1 + int(max(known.leaf.max(initial=0), known.code.max(initial=0)))
+    if isinstance(known, TrainingRows):
+        places = (tree.train_places if others is None else tree.steps.places[others])[known.rows, j]
+        if n_groups * (column.n_places + 2) <= _MAX_TABLE * len(places) + _SMALL_TABLE:
+            return PlaceWeights(known.code, place_weights(column, places, known.leaf, n_groups, None))
+        return MemberPool(known.code, known.leaf, places.astype(np.float64), n_groups)
+    assert column.cuts is not None
+    limits = column.cuts
+    if tree.single_precision(tree.frames.names[j]):  # the largest number that is rounded to at most the cut
+        below = np.nextafter(limits.astype(np.float32), np.float32(-np.inf))
+        single = np.where(limits.astype(np.float32) <= limits, limits.astype(np.float32), below)
+        limits = (single.astype(np.float64) + np.nextafter(single, np.float32(np.inf)).astype(np.float64)) / 2
+    bound, cut = known.largest(limits)
+    return MemberPool(
+        known.code,
+        known.leaf,
+        known.residuals,
+        n_groups,
+        np.concatenate(([-np.inf], cut, [np.inf])),
+        np.concatenate(([-np.inf], bound, [np.inf])),
+        known.base,
+        known.spread,
+        known.low,
+        known.high,
+    )
+
+
+def _normalized(
+    steps: StepFunctions,
+    j: int,
+    known: KnownDistribution,
+    others: Rows | None,
+    donors: PlaceWeights | MemberPool,
+    sums: ColumnExpectation,
+    weights: Floats | None,
+    context: ScoringContext,
+) -> ExpectedIncrease:
+    """Return means in place of sums over donors."""
+    if isinstance(known, OtherRows):
+        assert isinstance(donors, PlaceWeights)
+        own = np.ones(steps.n_rows) if weights is None else own_weights(weights)
+        mass = donors.weights.sum(axis=1)[known.code] - (0.0 if known.with_itself else own)
+        share = np.where(mass > 0, 1.0 / np.where(mass > 0, mass, 1.0), 0.0)
+        received = sums.received[:, known.code, steps.places[:, j]] * share
+        return ExpectedIncrease(sums.increase * share, sums.shift * share[:, None], received)
+    assert isinstance(known, TrainingRows | ShiftedResiduals)
+    increase, shift, by_member = sums.increase, sums.shift, sums.received
+    if isinstance(donors, PlaceWeights):
+        share = 1.0 / np.maximum(donors.weights.sum(axis=1), 1.0)[known.code]
+        increase, shift = increase * share, shift * share[:, None]
+        assert isinstance(known, TrainingRows)
+        places = _training_places(context, known, others, j)
+        by_member = by_member[:, known.leaf, places]
+    if others is None:
+        return ExpectedIncrease(increase, shift, None, by_member)
+    if isinstance(known, ShiftedResiduals):
+        return ExpectedIncrease(increase, shift)
+    received = np.zeros((len(increase), context.frames.n_rows))  # donors are rows of the other fold
+    sizes = np.maximum(np.bincount(known.leaf), 1)[known.leaf]
+    given = 1.0 if context.weights is None else context.weights[others[known.rows]]
+    received[:, others[known.rows]] = by_member / sizes / given
+    return ExpectedIncrease(increase, shift, received, None, within=False)
+
+
+def _training_places(context: ScoringContext, known: TrainingRows, others: Rows | None, j: int) -> Rows:
+    tree: TreeSteps = context.tree
+    places = tree.train_places if others is None else tree.steps.places[others]
+    return np.asarray(places[known.rows, j])
+
+
+def _over_levels(
+    context: ScoringContext,
+    tree: TreeSteps,
+    steps: StepFunctions,
+    shares: Mapping[Feature, tuple[Rows | None, LevelShares]],
+    losses: BlockLosses,
+) -> dict[Feature, ExpectedIncrease]:
+    """Return expectations over levels with probabilities of their own in each row."""
+    wanted = {}
+    for feature, (others, known) in shares.items():
+        j = tree.index[feature[0]]
+        donors = Donors(known.representatives) if others is None else Donors(others[known.representatives])
+        donors.train = others is None
+        places = tree.places(feature[0], donors, None)
+        wanted[j] = np.tile(places, (steps.n_rows, 1))
+    margins = steps.look_up(wanted)
+    found = {}
+    own = steps.predict(steps.places)
+    for feature, (_, known) in shares.items():
+        at = margins[tree.index[feature[0]]]
+        n, n_levels, outputs = at.shape
+        block = StepBlock(slice(0, n), own, (at - own[:, None]).reshape(-1, outputs))
+        increases, shifts = losses(block, block.steps, np.arange(n + 1) * n_levels)
+        probabilities = known.probabilities
+        means = [np.einsum("nk,nk->n", one.reshape(n, n_levels), probabilities) for one in (*increases, *shifts)]
+        found[feature] = ExpectedIncrease(np.array(means[: len(increases)]), np.array(means[len(increases) :]).T)
+    return found
+
+
+def _block_losses(context: ScoringContext, tree: TreeSteps, rows: Rows) -> BlockLosses:
+    """Return the losses at steps: by the kernel if it has them."""
+    ensemble, losses = tree.ensemble, context.losses
+    name = losses.losses[0].name if len(losses.losses) == 1 else ""
+    target = losses.target
+    if (
+        ensemble.n_outputs == 1
+        and name in KERNEL_LOSSES
+        and losses.losses[0].response_method in ("value", "probability")
+    ):
+        if not losses.probabilities and ensemble.link == "identity" and name in ("squared_error", "absolute_error"):
+            if target.numbers is not None and target.numbers.ndim == 1:
+                return KernelLosses(KERNEL_LOSSES[name], target.numbers[rows])
+        elif losses.probabilities and target.codes is not None and name in ("log_loss", "brier"):
+            if ensemble.link == "logistic":
+                return KernelLosses(KERNEL_LOSSES[name], target.codes[rows])
+            if ensemble.link == "identity" and name == "brier":
+                return KernelLosses(KERNEL_LOSSES["squared_error"], target.codes[rows])
+    return AnyLosses(context, tree, rows)
+
+
+class AnyLosses:
+    """Losses at the steps of a block of rows, computed from predictions.
+
+    Parameters
+    ----------
+    context : ScoringContext
+        Losses.
+    tree : TreeSteps
+        Responses of margins.
+    rows : int array
+        Numbers of the rows in the table.
+    """
+
+    def __init__(self, context: ScoringContext, tree: TreeSteps, rows: Rows) -> None:
+        self.losses, self.rows, self.response = context.losses, rows, tree.ensemble.response
+        values = context.prediction_values
+        self.n_shifts = 1 if values is None else values.shape[1]
+
+    def __call__(self, block: StepBlock, steps: Floats, pointers: Rows) -> tuple[list[Floats], list[Floats]]:
+        """Return the increase of each loss, and the shift of each prediction, at steps."""
+        rows = self.rows[block.rows]
+        line = np.repeat(np.arange(len(rows)), np.diff(pointers))
+        before = self.response(block.margins)
+        after = self.response(block.margins[line] + steps)
+        baseline = self.losses.rows(before, rows, describe_baseline_row)
+        increase = self.losses.rows(after, rows[line], describe_baseline_row)
+        increase -= baseline[:, line]
+        shift = (after - before[line]).reshape(len(line), -1)[:, -self.n_shifts :]
+        return list(increase), [np.ascontiguousarray(one) for one in shift.T]
+
+
+def _result(
+    context: ScoringContext,
+    feature: Feature,
+    resampled: ResampledFeature,
+    found: list[tuple[Rows, ExpectedIncrease]],
+) -> FeatureResult:
+    """Return the result of a feature, of which all rows have an exact expectation."""
+    n, n_losses = context.frames.n_rows, len(context.losses.losses)
+    exact = replace(resampled, exact=ExactExpectation(np.ones(n, dtype=np.bool_), lambda: iter(())))
+    accumulator = LossAccumulator(NumpyArrays(n, context.weights), exact, n_losses, context.n_repeats)
+    increase = np.zeros((n_losses, n))
+    shifts = None if context.prediction_values is None else PredictionShifts(context.prediction_values)
+    received = np.zeros((n_losses, n)) if all(part.received is not None for _, part in found) else None
+    for rows, part in found:
+        increase[:, rows] = part.increase
+        if shifts is not None:
+            shifts.sums[rows] = part.shift
+        if received is not None and part.received is not None:
+            if part.within:
+                received[:, rows] = part.received
+            else:
+                received += part.received
+    accumulator.set_expectation(increase, received, all(part.within for _, part in found))
+    result = accumulator.result(feature, {}, shifts)
+    members = found[0][1].by_member
+    known = resampled.distribution
+    if resampled.donor_pool is None or members is None or not isinstance(known, TrainingRows | ShiftedResiduals):
+        return result
+    overall, by_subgroup = donor_variances(members, known.code, known.leaf, exact, context.weights)
+    return replace(result, donor_variance=overall, donor_subgroup_variance=by_subgroup)
+
+
+def donor_variances(
+    sums: Floats, code: Codes, leaf: Codes, resampled: ResampledFeature, weights: Floats | None
+) -> tuple[Floats, Floats]:
+    """Return the variance over other training donors of the overall estimate, and of those of subgroups.
+
+    `sums` are the increases that each donor causes, summed over the rows of its leaf; see `donor_variance.py`.
+    """
+    n_leaves = 1 + int(max(code.max(initial=0), leaf.max(initial=0)))
+    rows = np.bincount(code, weights=weights, minlength=n_leaves).astype(np.float64)
+    counts = np.bincount(leaf, minlength=n_leaves)
+    effect = sums / np.where(rows > 0, rows, 1.0)[leaf]
+    by_leaf = np.zeros((len(sums), n_leaves))
+    for line, own in zip(effect, by_leaf, strict=True):
+        mean = np.bincount(leaf, weights=line, minlength=n_leaves) / np.maximum(counts, 1)
+        squares = np.bincount(leaf, weights=(line - mean[leaf]) ** 2, minlength=n_leaves)
+        own[:] = np.where(counts > 1, squares / np.maximum(counts - 1, 1) / np.maximum(counts, 1), 0.0)
+    group = resampled.groups.code.astype(np.intp)
+    cells = np.bincount(group * n_leaves + code, weights=weights, minlength=len(resampled.groups) * n_leaves)
+    table = cells.reshape(-1, n_leaves)
+    sizes = table.sum(axis=1, keepdims=True)
+    overall = by_leaf @ (rows / max(rows.sum(), 1e-300)) ** 2
+    return overall, by_leaf @ ((table / np.where(sizes > 0, sizes, 1.0)) ** 2).T

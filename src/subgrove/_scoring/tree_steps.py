@@ -1,0 +1,222 @@
+"""Importance of tree models without predictions: losses at the steps of the model, weighted by their probabilities.
+
+`TreeSteps` has the step functions of a readable model, once it has reproduced predictions of changed rows. A feature
+whose new values have a known distribution has an exact expectation, for all features in one pass. Draws of other
+samplers are looked up in the step functions; groups of features are predicted by the trees as they were read.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from subgrove._core.execution import stream
+from subgrove._core.kinds import Floats, Rows
+from subgrove._data.replace_columns import Column, Donors, Frames
+from subgrove._models.predictor import Predictions, Predictor
+from subgrove._models.tree_ensemble.ensemble import NotReadable, TreeEnsemble, require
+from subgrove._models.tree_ensemble.inputs import TreeInputs
+from subgrove._models.tree_ensemble.places import Places
+from subgrove._models.tree_ensemble.reading import read_ensemble
+from subgrove._models.tree_ensemble.steps import StepFunctions
+from subgrove._scoring.context import PredictionJob, ScoringContext
+from subgrove.samplers.base import Feature
+
+SWITCH = "SUBGROVE_TREE_STEPS"
+"""Environment variable: "0" turns step functions off."""
+_CHECKED_ROWS = 256
+_LOOK_UPS = 1 << 25  # numbers that are looked up in one pass
+_PROBES = (0.1, 0.5, 0.9)  # quantiles
+
+
+@dataclass(eq=False)
+class TreeSteps:
+    """Step functions of a model for the rows of a table.
+
+    Attributes
+    ----------
+    frames : Frames
+        The rows, for the model.
+    ensemble, inputs : TreeEnsemble, TreeInputs
+        The model as it was read.
+    rows, train : float arrays
+        Encoded rows, and encoded training rows (None without any).
+    n_threads : int
+        Number of threads.
+    """
+
+    frames: Frames
+    ensemble: TreeEnsemble
+    inputs: TreeInputs
+    rows: Floats
+    train: Floats | None
+    n_threads: int = 1
+    steps: StepFunctions = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.steps = StepFunctions(self.ensemble, self.inputs, self.rows, [] if self.train is None else [self.train])
+        self.ensemble = self.steps.ensemble
+        self.index = {name: at for at, name in enumerate(self.frames.names)}
+        self._single: dict[str, bool | None] = {}
+
+    @cached_property
+    def train_places(self) -> Places:
+        """Places of the training rows."""
+        assert self.train is not None
+        return self.steps.places_of(self.train)
+
+    def single_precision(self, name: str) -> bool | None:
+        """Return whether the model rounds a number to float32, or takes it as it is (False); None if it does neither.
+
+        It is found out by encoding a few numbers.
+        """
+        if name not in self._single:
+            self._single[name] = self._probe(name)
+        return self._single[name]
+
+    def _probe(self, name: str) -> bool | None:
+        column = self.steps.columns[self.index[name]]
+        if column.cuts is None or len(column.inputs) != 1:
+            return None
+        own = self.rows[:, column.inputs[0]]
+        own = own[np.isfinite(own)]
+        if not len(own):
+            return None
+        values = np.quantile(own, _PROBES) * (1 + 1.234567e-9)
+        try:
+            table = self.frames.changed(np.zeros(len(values), dtype=np.intp), {name: values})
+            encoded = self.inputs.encode(table)[:, column.inputs[0]]
+        except Exception:
+            return None
+        if np.array_equal(encoded, values):
+            return False
+        return True if np.array_equal(encoded, values.astype(np.float32)) else None
+
+    def places(self, name: str, column: Column, rows: Rows | None) -> Places:
+        """Return the places of the replacement of a column, for all rows or for some."""
+        j = self.index[name]
+        if isinstance(column, Donors):
+            places = self.train_places if column.train else self.steps.places
+            return places[column.rows, j]
+        own = self.steps.columns[j]
+        single = self.single_precision(name)
+        if single is not None and column.dtype == np.float64:
+            values = column.astype(np.float32).astype(np.float64) if single else column
+            return own.of(values[:, None])
+        at = np.arange(self.frames.n_rows) if rows is None else rows
+        table = self.inputs.encode(self.frames.changed(at, {name: column}))
+        return own.of(table[:, list(own.inputs)])
+
+    def predict_jobs(self, jobs: Sequence[PredictionJob]) -> Iterator[tuple[PredictionJob, Predictions]]:
+        """Yield the predictions of jobs, in their order."""
+        waiting: list[PredictionJob] = []
+        size = self.frames.n_rows * self.ensemble.n_outputs
+        for job in jobs:
+            if len(job.changes) > 1:
+                yield from self._look_up(waiting)
+                waiting = []
+                yield job, self._predict(job)
+                continue
+            waiting.append(job)
+            if len(waiting) * size >= _LOOK_UPS:
+                yield from self._look_up(waiting)
+                waiting = []
+        yield from self._look_up(waiting)
+
+    def _predict(self, job: PredictionJob) -> Predictions:
+        places = self.steps.places.copy() if job.rows is None else self.steps.places[job.rows]
+        for name, column in job.changes.items():
+            places[:, self.index[name]] = self.places(name, column, job.rows)
+        return self.ensemble.response(self.steps.predict(places))
+
+    def _look_up(self, jobs: Sequence[PredictionJob]) -> Iterator[tuple[PredictionJob, Predictions]]:
+        """Yield the predictions of jobs that replace one column each, from one pass over the trees."""
+        by_column: dict[int, list[PredictionJob]] = {}
+        for job in jobs:
+            by_column.setdefault(self.index[next(iter(job.changes))], []).append(job)
+        wanted = {}
+        for j, own in by_column.items():
+            places = np.repeat(self.steps.places[:, j : j + 1], len(own), axis=1)
+            for at, job in enumerate(own):
+                ((name, column),) = job.changes.items()
+                places[slice(None) if job.rows is None else job.rows, at] = self.places(name, column, job.rows)
+            wanted[j] = places
+        found = self.steps.look_up(wanted) if wanted else {}
+        taken = dict.fromkeys(found, 0)
+        for job in jobs:
+            j = self.index[next(iter(job.changes))]
+            margins = found[j][slice(None) if job.rows is None else job.rows, taken[j]]
+            taken[j] += 1
+            yield job, self.ensemble.response(np.ascontiguousarray(margins))
+
+
+def read_tree_steps(context: ScoringContext, features: Sequence[Feature], n_threads: int = 1) -> TreeSteps:
+    """Return the step functions of the model of a call.
+
+    Raises
+    ------
+    NotReadable
+        If the model predicts; the message states the reason.
+    """
+    require(os.environ.get(SWITCH) != "0", f"{SWITCH} is 0")
+    predictor, frames = context.predictor, context.frames
+    ensemble, inputs = read_ensemble(predictor.model, predictor.method)
+    n_columns = len({name for feature in features for name in feature})
+    require(_pays(ensemble, frames.n_rows, len(features), n_columns, context.n_repeats), "predictions are quicker")
+    require(len(inputs.columns) == len(frames.names), "the model takes other columns")
+    rows = inputs.encode(frames.changed(slice(0, frames.n_rows), {}))
+    steps = TreeSteps(frames, ensemble, inputs, rows, _encoded_training(frames, inputs, features), n_threads)
+    _check(predictor, steps, features, context.seed)
+    return steps
+
+
+def _encoded_training(frames: Frames, inputs: TreeInputs, features: Sequence[Feature]) -> Floats | None:
+    """Return the training rows as the model would get them: columns of features in the dtypes of the test rows."""
+    if frames.train is None:
+        return None
+    n = len(frames.train) if hasattr(frames.train, "__len__") else frames.train.num_rows
+    names = dict.fromkeys(name for feature in features for name in feature)
+    donors = Donors(np.arange(n), train=True)
+    return inputs.encode(frames.changed(np.zeros(n, dtype=np.intp), dict.fromkeys(names, donors)))
+
+
+def _pays(ensemble: TreeEnsemble, n_rows: int, n_features: int, n_columns: int, n_repeats: int) -> bool:
+    """Return whether steps cost less than predictions, from the numbers of leaves, rows and features.
+
+    In units of the model's own path through a tree: small trees cost about as much as one or two predictions, float32
+    boosters, which predict quickest, up to 25; in larger trees more branches part from a path the fewer columns there
+    are. Reading the model costs about as much as some predictions for each of its nodes.
+    """
+    n_leaves = (ensemble.n_nodes / ensemble.n_trees + 1) / 2
+    passes = 3.0 if ensemble.tolerance < 1e-7 else 25.0
+    if n_leaves > 128:
+        depth = np.log2(n_leaves)
+        passes = 2.5 * (1 + depth * depth / max(1.0, min(depth, len(ensemble.missing_left) and n_columns)))
+    predicted = n_features * n_repeats
+    return predicted > passes and n_rows * predicted * ensemble.n_trees > 4 * ensemble.n_nodes
+
+
+def _check(predictor: Predictor, tree: TreeSteps, features: Sequence[Feature], seed: int) -> None:
+    """Raise unless the trees reproduce the model's predictions of changed rows."""
+    rng = stream(seed, "changed rows that tree steps are checked with")
+    n, names = tree.frames.n_rows, list(dict.fromkeys(name for feature in features for name in feature))
+    rows, donors = rng.integers(n, size=_CHECKED_ROWS), rng.integers(n, size=_CHECKED_ROWS)
+    chosen = rng.integers(len(names), size=_CHECKED_ROWS)
+    places = tree.steps.places[rows]
+    changes: dict[str, Any] = {}
+    for at, name in enumerate(names):
+        own = np.where(chosen == at, donors, rows)
+        changes[name] = Donors(own)
+        places[:, tree.index[name]] = tree.steps.places[own, tree.index[name]]
+    table = tree.frames.changed(rows, changes)
+    theirs = predictor.predict(table, _CHECKED_ROWS, lambda row: "changed rows that a tree model is checked with")
+    ours = tree.ensemble.response(tree.steps.predict(places))
+    require(theirs.shape == ours.shape and theirs.dtype.kind == "f", "the model has another kind of predictions")
+    scale = max(float(np.ptp(theirs)), float(np.abs(theirs).max()) * 1e-6, 1e-300)
+    difference = float(np.abs(theirs - ours).max())
+    require(difference <= tree.ensemble.tolerance * scale, "its trees do not reproduce its predictions")
