@@ -76,7 +76,8 @@ def test_integer_levels_of_lightgbm_may_be_negative_broken_or_unknown() -> None:
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.normal(size=500), rng.integers(0, 50, 500)])
     y = np.sin(X[:, 1]) + X[:, 0]
-    model = library("lightgbm").LGBMRegressor(**LIGHT, categorical_feature=[1], min_data_per_group=5).fit(X, y)
+    model = library("lightgbm").LGBMRegressor(**LIGHT, min_data_per_group=5, cat_smooth=1.0)
+    model.fit(X, y, categorical_feature=[1])
     rows = X.copy()
     rows[:, 1] = rng.choice([-3, -0.5, 0, 0.7, 7.9, 49, 50, 1000, 1e10, np.nan, np.inf], 500)
     gap, ensemble = difference(model, "predict", rows)
@@ -116,7 +117,7 @@ def test_early_stopping_uses_the_best_iteration(name: str) -> None:
     if name == "lightgbm":
         stop = [library(name).early_stopping(2, verbose=False)]
         model = library(name).LGBMRegressor(**{**LIGHT, "n_estimators": 200})
-        model.fit(X[:200], y[:200], eval_set=held_out, callbacks=stop)
+        model.fit(X[:200], y[:200], eval_X=X[200:], eval_y=y[200:], callbacks=stop)
     elif name == "xgboost":
         model = library(name).XGBRegressor(**{**EXTREME, "n_estimators": 200}, early_stopping_rounds=3)
         model.fit(X[:200], y[:200], eval_set=held_out, verbose=False)
