@@ -26,6 +26,7 @@ from subgrove._models.tree_ensemble.reading import read_ensemble
 
 Matrix = npt.NDArray[np.float64]
 Make = Callable[[int], Any]
+Case = tuple[str, str, bool, Make]
 
 LIGHT = {"n_estimators": 8, "num_leaves": 15, "n_jobs": 1, "verbose": -1}
 EXTREME = {"n_estimators": 8, "max_depth": 4, "n_jobs": 1}
@@ -61,58 +62,42 @@ def target(X: Matrix, seed: int, kind: str) -> npt.NDArray[Any]:
     return np.asarray(np.digitize(y, np.quantile(y, [0.4] if kind == "two" else [0.3, 0.7])))
 
 
-def cases() -> dict[str, tuple[str, str, bool, Make]]:
+def seeded(model: Callable[..., Any], **options: Any) -> Make:
+    """The unfitted model by seed."""
+    return lambda seed: model(**options, random_state=seed)
+
+
+def cases() -> dict[str, Case]:
     """Name -> target, method, whether missing values are supported, and the unfitted model by seed."""
-    both = {"two": "two", "three": "three"}
-    found: dict[str, tuple[str, str, bool, Make]] = {}
-    for loss, kind in (
-        ("squared_error", "value"),
-        ("absolute_error", "value"),
-        ("poisson", "positive"),
-        ("gamma", "positive"),
-    ):
-        found[f"hist {loss}"] = (
-            *(kind, "predict", True),
-            lambda seed, loss=loss: HistGradientBoostingRegressor(loss=loss, max_iter=10, random_state=seed),
-        )
+    found: dict[str, Case] = {}
+    for loss in ("squared_error", "absolute_error", "poisson", "gamma"):
+        hist = seeded(HistGradientBoostingRegressor, loss=loss, max_iter=10)
+        found[f"hist {loss}"] = ("positive", "predict", True, hist)
     for method in ("predict_proba", "decision_function"):
-        for kind in both:
-            found[f"hist {kind} {method}"] = (
-                *(kind, method, True),
-                lambda seed: HistGradientBoostingClassifier(max_iter=8, random_state=seed),
-            )
-            found[f"boosting {kind} {method}"] = (
-                *(kind, method, False),
-                lambda seed: GradientBoostingClassifier(n_estimators=8, random_state=seed),
-            )
-        found[f"boosting exponential {method}"] = (
-            *("two", method, False),
-            lambda seed: GradientBoostingClassifier(loss="exponential", init="zero", n_estimators=8, random_state=seed),
-        )
+        for kind in ("two", "three"):
+            hist = seeded(HistGradientBoostingClassifier, max_iter=8)
+            found[f"hist {kind} {method}"] = (kind, method, True, hist)
+            boosting = seeded(GradientBoostingClassifier, n_estimators=8)
+            found[f"boosting {kind} {method}"] = (kind, method, False, boosting)
+        boosting = seeded(GradientBoostingClassifier, loss="exponential", init="zero", n_estimators=8)
+        found[f"boosting exponential {method}"] = ("two", method, False, boosting)
     for loss in ("squared_error", "huber"):
-        found[f"boosting {loss}"] = (
-            *("value", "predict", False),
-            lambda seed, loss=loss: GradientBoostingRegressor(loss=loss, n_estimators=9, random_state=seed),
-        )
-    for forest, missing in ((RandomForestRegressor, True), (ExtraTreesRegressor, False)):
-        found[forest.__name__] = ("value", "predict", missing, lambda seed, f=forest: f(7, random_state=seed))
-    for single, missing in ((DecisionTreeRegressor, True), (ExtraTreeRegressor, False)):
-        found[single.__name__] = ("value", "predict", missing, lambda seed, f=single: f(random_state=seed))
-    for kind in both:
-        for classes in (RandomForestClassifier, ExtraTreesClassifier):
-            found[f"{classes.__name__} {kind}"] = (
-                *(kind, "predict_proba", False),
-                lambda seed, f=classes: f(7, min_samples_leaf=3, random_state=seed),
-            )
-        for classes in (DecisionTreeClassifier, ExtraTreeClassifier):
-            found[f"{classes.__name__} {kind}"] = (
-                *(kind, "predict_proba", False),
-                lambda seed, f=classes: f(min_samples_leaf=3, random_state=seed),
-            )
+        boosting = seeded(GradientBoostingRegressor, loss=loss, n_estimators=9)
+        found[f"boosting {loss}"] = ("value", "predict", False, boosting)
+    forests = {"n_estimators": 7}
+    found["random forest"] = ("value", "predict", True, seeded(RandomForestRegressor, **forests))
+    found["extra trees"] = ("value", "predict", False, seeded(ExtraTreesRegressor, **forests))
+    found["tree"] = ("value", "predict", True, seeded(DecisionTreeRegressor))
+    found["extra tree"] = ("value", "predict", False, seeded(ExtraTreeRegressor))
+    for kind in ("two", "three"):
+        found[f"random forest {kind}"] = (kind, "predict_proba", True, seeded(RandomForestClassifier, **forests))
+        found[f"extra trees {kind}"] = (kind, "predict_proba", False, seeded(ExtraTreesClassifier, **forests))
+        found[f"tree {kind}"] = (kind, "predict_proba", True, seeded(DecisionTreeClassifier, min_samples_leaf=3))
+        found[f"extra tree {kind}"] = (kind, "predict_proba", False, seeded(ExtraTreeClassifier, min_samples_leaf=3))
     return found | _light() | _extreme() | _cat()
 
 
-def _light() -> dict[str, tuple[str, str, bool, Make]]:
+def _light() -> dict[str, Case]:
     def regressor(**options: Any) -> Make:
         return lambda seed: library("lightgbm").LGBMRegressor(**{**LIGHT, **options}, random_state=seed)
 
@@ -128,7 +113,7 @@ def _light() -> dict[str, tuple[str, str, bool, Make]]:
         "lightgbm huge leaves": {"min_child_samples": 10_000},
         **{f"lightgbm {loss}": {"objective": loss} for loss in ("quantile", "poisson", "gamma", "tweedie", "mape")},
     }
-    found = {name: ("positive", "predict", True, regressor(**one)) for name, one in options.items()}
+    found: dict[str, Case] = {name: ("positive", "predict", True, regressor(**one)) for name, one in options.items()}
     found["lightgbm cross entropy"] = ("two", "predict", True, regressor(objective="cross_entropy"))
     found["lightgbm two"] = ("two", "predict_proba", True, classifier())
     found["lightgbm sigmoid"] = ("two", "predict_proba", True, classifier(sigmoid=1.7))
@@ -136,15 +121,15 @@ def _light() -> dict[str, tuple[str, str, bool, Make]]:
     return found
 
 
-def _extreme() -> dict[str, tuple[str, str, bool, Make]]:
+def _extreme() -> dict[str, Case]:
     def regressor(**options: Any) -> Make:
         return lambda seed: library("xgboost").XGBRegressor(**{**EXTREME, **options}, random_state=seed)
 
     def classifier(**options: Any) -> Make:
         return lambda seed: library("xgboost").XGBClassifier(**{**EXTREME, **options}, random_state=seed)
 
-    losses = ("reg:squarederror", "reg:absoluteerror", "reg:squaredlogerror", "reg:pseudohubererror")
-    losses += ("count:poisson", "reg:gamma", "reg:tweedie")
+    losses = ["reg:squarederror", "reg:absoluteerror", "reg:squaredlogerror", "reg:pseudohubererror"]
+    losses += ["count:poisson", "reg:gamma", "reg:tweedie"]
     options: dict[str, dict[str, Any]] = {
         "xgboost dart": {"booster": "dart", "rate_drop": 0.3},
         "xgboost parallel": {"num_parallel_tree": 3, "subsample": 0.7},
@@ -154,7 +139,7 @@ def _extreme() -> dict[str, tuple[str, str, bool, Make]]:
         "xgboost quantile": {"objective": "reg:quantileerror", "quantile_alpha": 0.3},
         **{f"xgboost {loss}": {"objective": loss} for loss in losses},
     }
-    found = {name: ("positive", "predict", True, regressor(**one)) for name, one in options.items()}
+    found: dict[str, Case] = {name: ("positive", "predict", True, regressor(**one)) for name, one in options.items()}
     found["xgboost logistic"] = ("two", "predict", True, regressor(objective="reg:logistic"))
     found["xgboost forest"] = ("value", "predict", True, lambda seed: library("xgboost").XGBRFRegressor(**EXTREME))
     for kind in ("two", "three"):
@@ -163,11 +148,11 @@ def _extreme() -> dict[str, tuple[str, str, bool, Make]]:
     return found
 
 
-def _cat() -> dict[str, tuple[str, str, bool, Make]]:
+def _cat() -> dict[str, Case]:
     def regressor(**options: Any) -> Make:
         return lambda seed: library("catboost").CatBoostRegressor(**CAT, **options, random_seed=seed)
 
-    found: dict[str, tuple[str, str, bool, Make]] = {
+    found: dict[str, Case] = {
         "catboost": ("value", "predict", True, regressor()),
         "catboost missing largest": ("value", "predict", True, regressor(nan_mode="Max")),
         "catboost poisson": ("positive", "predict", True, regressor(loss_function="Poisson")),

@@ -12,6 +12,7 @@ from sklearn.model_selection import GridSearchCV
 
 from subgrove._models.tree_ensemble.reading import read_ensemble
 from tests.models.tree_ensemble.fitted import (
+    CAT,
     EXTREME,
     LIGHT,
     cases,
@@ -46,7 +47,7 @@ def test_reading_reproduces_the_model(name: str, missing: bool) -> None:
 @pytest.mark.parametrize("name", ["hist", "hist classes", "lightgbm", "xgboost", "xgboost one level"])
 def test_categories_are_read(name: str, missing: bool) -> None:
     X, rows = frame(1, missing=missing), frame(2, missing=missing)
-    y = frame_target(X)
+    y: Any = frame_target(X)
     model: Any
     method = "predict"
     if name == "hist":
@@ -76,7 +77,8 @@ def test_integer_levels_of_lightgbm_may_be_negative_broken_or_unknown() -> None:
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.normal(size=500), rng.integers(0, 50, 500)])
     y = np.sin(X[:, 1]) + X[:, 0]
-    model = library("lightgbm").LGBMRegressor(**LIGHT, categorical_feature=[1], min_data_per_group=5).fit(X, y)
+    model = library("lightgbm").LGBMRegressor(**LIGHT, min_data_per_group=5, cat_smooth=1.0)
+    model.fit(X, y, categorical_feature=[1])
     rows = X.copy()
     rows[:, 1] = rng.choice([-3, -0.5, 0, 0.7, 7.9, 49, 50, 1000, 1e10, np.nan, np.inf], 500)
     gap, ensemble = difference(model, "predict", rows)
@@ -114,15 +116,17 @@ def test_early_stopping_uses_the_best_iteration(name: str) -> None:
     y = np.random.default_rng(0).normal(size=len(X)) + X[:, 0]
     held_out = [(X[200:], y[200:])]
     if name == "lightgbm":
+        train, valid = (library(name).Dataset(X[rows], y[rows]) for rows in (slice(200), slice(200, None)))
         stop = [library(name).early_stopping(2, verbose=False)]
-        model = library(name).LGBMRegressor(**{**LIGHT, "n_estimators": 200})
-        model.fit(X[:200], y[:200], eval_set=held_out, callbacks=stop)
+        options = {"num_leaves": 15, "num_threads": 1, "verbose": -1}
+        model = library(name).train(options, train, 200, valid_sets=[valid], callbacks=stop, keep_training_booster=True)
+        assert model.num_trees() > model.best_iteration
     elif name == "xgboost":
         model = library(name).XGBRegressor(**{**EXTREME, "n_estimators": 200}, early_stopping_rounds=3)
         model.fit(X[:200], y[:200], eval_set=held_out, verbose=False)
         assert model.get_booster().num_boosted_rounds() > model.best_iteration + 1
     else:
-        options = {"iterations": 200, "verbose": 0, "allow_writing_files": False, "early_stopping_rounds": 3}
+        options = {**CAT, "iterations": 200, "early_stopping_rounds": 3}
         model = library(name).CatBoostRegressor(**options).fit(X[:200], y[:200], eval_set=held_out)
     gap, ensemble = difference(model, "predict", table(1))
     assert gap <= 1
@@ -146,7 +150,7 @@ def test_containers_give_the_same_inputs() -> None:
         RandomForestRegressor(3),
         library("lightgbm").LGBMRegressor(**LIGHT),
         library("xgboost").XGBRegressor(**EXTREME),
-        library("catboost").CatBoostRegressor(iterations=3, verbose=0, allow_writing_files=False),
+        library("catboost").CatBoostRegressor(**CAT),
     ]
     for model in models:
         model.fit(X, target(X, 0, "value"))
@@ -171,7 +175,7 @@ def test_numbers_of_other_types_are_rounded_as_the_library_does(dtype: Any) -> N
         RandomForestRegressor(5),
         library("lightgbm").LGBMRegressor(**LIGHT),
         library("xgboost").XGBRegressor(**EXTREME),
-        library("catboost").CatBoostRegressor(iterations=5, verbose=0, allow_writing_files=False),
+        library("catboost").CatBoostRegressor(**CAT),
     ]
     for model in models:
         model.fit(X, y)
@@ -188,7 +192,7 @@ def test_searches_and_bound_methods_are_read() -> None:
 
 
 def test_a_subclass_with_the_methods_of_the_library_is_read() -> None:
-    class Mine(RandomForestRegressor):
+    class Mine(RandomForestRegressor):  # type: ignore[misc]
         def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
             return super().fit(X, y, sample_weight)
 

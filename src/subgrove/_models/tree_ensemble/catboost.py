@@ -77,6 +77,4 @@ def _response(model: Any, name: str, stored: dict[str, Any], n_outputs: int) -> 
 
 
 def _encoded(frame: Any) -> Floats:
-    matrix = table_matrix(frame)
-    require(isinstance(matrix, np.ndarray) and matrix.dtype.kind in "biuf", "the table is not numeric")
-    return single_precision(matrix)
+    return single_precision(table_matrix(frame))

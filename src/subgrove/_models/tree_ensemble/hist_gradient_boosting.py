@@ -23,7 +23,9 @@ def read(model: Any, method: str, name: str) -> tuple[TreeEnsemble, TreeInputs]:
     predictors = [predictor for iteration in model._predictors for predictor in iteration]
     n_outputs = int(model.n_trees_per_iteration_)
     require(all(len(iteration) == n_outputs for iteration in model._predictors), "an iteration lacks a tree")
-    nodes = np.concatenate([predictor.nodes for predictor in predictors])
+    require(len(predictors) > 0, "it has no trees")
+    kind = predictors[0].nodes.dtype
+    nodes = np.concatenate([predictor.nodes for predictor in predictors], dtype=kind, casting="equiv")
     require(set(nodes.dtype.names or ()) == _FIELDS, "this version of scikit-learn has other nodes")
     leaf = nodes["is_leaf"] != 0
     n_columns = int(model.n_features_in_)

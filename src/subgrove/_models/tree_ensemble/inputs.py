@@ -49,7 +49,6 @@ class TreeInputs:
         try:
             with warnings.catch_warnings(), np.errstate(over="ignore", invalid="ignore"):
                 warnings.simplefilter("ignore")  # the model itself warns when it predicts
-                require(np.ndim(frame) == 2 if isinstance(frame, np.ndarray) else True, "the table has not two axes")
                 matrix = np.ascontiguousarray(self.to_matrix(frame), dtype=np.float64)
         except NotReadable:
             raise
@@ -82,7 +81,10 @@ def table_matrix(frame: Any, levels: Sequence[Any] = ()) -> npt.NDArray[Any]:
         For each column of categories, in order, the levels of the model: codes are positions in it, others are NaN.
     """
     if not _is_pandas(frame):
-        return frame if isinstance(frame, np.ndarray) else np.asarray(frame)
+        matrix = np.asarray(frame)
+        matrix = matrix.astype(np.float64) if matrix.dtype == object else matrix
+        require(matrix.ndim == 2 and matrix.dtype.kind in "biuf", "the table is not numeric")
+        return matrix
     categorical = [column for column, dtype in enumerate(frame.dtypes) if dtype.name == "category"]
     require(len(categorical) == len(levels), "the table has other categorical columns than the model")
     if not categorical:

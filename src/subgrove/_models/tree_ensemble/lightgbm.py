@@ -153,8 +153,7 @@ def _marked(features: npt.NDArray[Any], n_inputs: int) -> Bools:
 
 
 def _encoded(levels: Sequence[Any], categorical: Bools, zero_missing: Bools, frame: Any) -> Floats:
-    matrix = table_matrix(frame, levels) if hasattr(frame, "iloc") else table_matrix(frame)
-    require(isinstance(matrix, np.ndarray) and matrix.dtype.kind in "biuf", "the table is not numeric")
+    matrix = table_matrix(frame, levels)
     rounded = isinstance(frame, np.ndarray) and matrix.dtype.kind != "f"
     matrix = single_precision(matrix) if rounded else matrix.astype(np.float64)
     if categorical.any():

@@ -88,7 +88,7 @@ def library_class(model: Any) -> type:
     for cls in order[: order.index(found)]:
         for name in vars(cls):
             changed = hasattr(found, name) and not (name.startswith("__") and name.endswith("__"))
-            harmless = name == "fit" or (name.startswith("set_") and name.endswith("_request"))
+            harmless = name in ("fit", "_abc_impl") or (name.startswith("set_") and name.endswith("_request"))
             require(harmless or not changed, f"{cls.__name__} defines its own {name}")
     require(not any(hook in vars(cls) for cls in order[: order.index(found)] for hook in _HOOKS), "it has hooks")
     require(not set(_METHODS) & set(getattr(model, "__dict__", {})), "its method has been replaced")

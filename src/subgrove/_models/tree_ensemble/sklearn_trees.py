@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from subgrove._models.tree_ensemble.ensemble import Floats, Nodes, Response, TreeEnsemble, build, require
 from subgrove._models.tree_ensemble.inputs import TreeInputs, one_to_one, single_precision, table_matrix
@@ -81,15 +80,9 @@ def _nodes(trees: Sequence[Any], n_values: int, scale: float) -> Nodes:
 
 def _encoded(tree: Any, frame: Any) -> Floats:
     """Return a table in single precision; `tree` says whether missing values are allowed, None: they are not."""
-    matrix = single_precision(numbers(frame))
+    matrix = single_precision(table_matrix(frame))
     if not np.isfinite(matrix.sum()):
         allowed = tree is not None and bool(tree._support_missing_values(matrix))
         require(not np.isinf(matrix).any(), "the table has infinite values, which the model rejects")
         require(allowed or not np.isnan(matrix).any(), "the table has missing values, which the model rejects")
     return matrix
-
-
-def numbers(frame: Any) -> npt.NDArray[Any]:
-    """Return a table as a matrix of numbers."""
-    matrix = table_matrix(frame)
-    return matrix.astype(np.float64) if matrix.dtype == object else matrix

@@ -87,6 +87,7 @@ class _StoredModel(msgspec.Struct):
 def read(model: Any, method: str, name: str) -> tuple[TreeEnsemble, TreeInputs]:
     """Return the ensemble and the inputs of a fitted model of XGBoost's scikit-learn interface."""
     require(not callable(model.objective), "its objective is a function")
+    require(model.booster in (None, "gbtree", "dart"), f"its booster is {model.booster}")
     learner = msgspec.json.decode(bytes(model.get_booster().save_raw("json")), type=_StoredModel).learner
     parameters, booster = learner.learner_model_param, learner.gradient_booster
     require(int(parameters.get("num_target", "1")) == 1, "it has several outputs")
@@ -225,9 +226,7 @@ def _encoded(missing: float, levels: Mapping[int, list[Any]], frame: Any) -> Flo
             require(not unknown, "the table has levels that the model rejects")
     else:
         require(not levels, "categories are supported in pandas tables only")
-    matrix = table_matrix(frame, list(levels.values())) if levels else table_matrix(frame)
-    require(isinstance(matrix, np.ndarray) and matrix.dtype.kind in "biuf", "the table is not numeric")
-    matrix = single_precision(matrix)
+    matrix = single_precision(table_matrix(frame, list(levels.values())))
     if not math.isnan(missing):
         matrix[matrix == np.float64(np.float32(missing))] = np.nan
     return matrix
