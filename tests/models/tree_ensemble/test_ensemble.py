@@ -4,13 +4,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from subgrove._models.tree_ensemble.ensemble import Nodes, NotReadable, Response, TreeEnsemble, build, level_sets
 
 # Two trees: a split by number with a split by category below it, and a single leaf.
-SETS = np.array([[True, False, True]])
+SETS = np.array([[False, True, True]])
 MARGINS = Response()
 
 
@@ -41,10 +41,11 @@ def by_hand(x: float, level: float) -> float:
 
 
 NUMBER = st.one_of(st.sampled_from([0.5, np.nextafter(0.5, 1), np.nan, np.inf, -np.inf]), st.floats())
-LEVEL = st.one_of(st.sampled_from([0.0, 1.0, 2.0, 3.0, -1.0, 1.9, np.nan]), st.floats())
+LEVEL = st.one_of(st.sampled_from([0.0, 1.0, 2.0, 3.0, -1.0, -0.5, 1.9, np.nan]), st.floats())
 
 
 @settings(deadline=None)
+@example([(0.0, -0.5), (0.0, 1.9), (0.5, 3.0)])
 @given(st.lists(st.tuples(NUMBER, LEVEL), min_size=1, max_size=20))
 def test_margins_follow_the_conditions(rows: list[tuple[float, float]]) -> None:
     found = small().margins(np.array(rows, dtype=np.float64))
@@ -55,7 +56,7 @@ def test_conditions_are_evaluated_at_any_value() -> None:
     ensemble = small()
     x = np.array([0.5, 0.6, np.nan, 0.0, 1.0, 2.0, 7.0, -2.0, np.nan])
     nodes = np.array([0, 0, 0, 1, 1, 1, 1, 1, 1])
-    expected = [True, False, True, True, False, True, True, True, False]
+    expected = [True, False, True, False, True, True, True, True, False]
     assert ensemble.goes_left(nodes, x).tolist() == expected
     assert ensemble.goes_left(nodes[:, None], x[:, None]).ravel().tolist() == expected
 

@@ -110,6 +110,20 @@ def test_categorical_columns_of_hist_gradient_boosting_come_first() -> None:
         np.testing.assert_array_equal(Z[:, inputs.columns[column][0]], expected)
 
 
+def test_unknown_codes_of_hist_gradient_boosting_go_as_missing_values() -> None:
+    X = frame(1, missing=True)
+    model = HistGradientBoostingRegressor(categorical_features="from_dtype", max_iter=15).fit(X, frame_target(X))
+    ensemble, inputs = read_ensemble(model, "predict")
+    rng = np.random.default_rng(0)
+    Z = inputs.encode(X)
+    for column in (0, 1):
+        Z[:, column] = rng.choice([*range(-3, 45), 200, 255, np.nan], len(Z))
+    known, position = model._bin_mapper.make_known_categories_bitsets()
+    trees = [predictor for iteration in model._predictors for predictor in iteration]
+    expected = sum(tree.predict(Z, known, position, 1) for tree in trees) + model._baseline_prediction.ravel()
+    np.testing.assert_allclose(ensemble.margins(Z)[:, 0], expected, rtol=1e-9)
+
+
 @pytest.mark.parametrize("name", ["lightgbm", "xgboost", "catboost"])
 def test_early_stopping_uses_the_best_iteration(name: str) -> None:
     X = table(0)
