@@ -6,11 +6,9 @@ For n rows and M repeats these are accumulated, for each loss:
 - the mean increase of the rows that received a row's value (donor);
 - the mean increase of each subgroup in each repeat, and the variation of single increases over repeats.
 
-With donors among the same rows the estimate is a U-statistic, and its noise has a contribution from both roles of a
-row: `influence` is their sum, and `estimate_variance` turns it into standard errors.
+With donors among the same rows the estimate is a U-statistic: `influence` is the sum of both roles of a row.
 
-The class is written against the methods of `NumpyArrays`; `TensorArrays` has the same ones for a table on a device. How
-sums are ordered is part of an implementation, so that each gives the same bits for any batches.
+`NumpyArrays` and `TensorArrays` have the array operations, and the order of sums, of a table in memory and on a device.
 """
 
 from __future__ import annotations
@@ -208,10 +206,7 @@ class LossAccumulator:
         self.cell_sums = arrays.zeros(n_losses, exact.n_cells if exact is not None else 0)
 
     def add_repeat(self, repeat: int, column: Column, increase: Any, rows: Rows | None) -> None:
-        """Add the increases (L, m) of one repeat, of all rows or of `rows`.
-
-        Increases of all rows may have a column of zeros at the end, which sums on a device need.
-        """
+        """Add the increases (L, m) of one repeat, of all rows (on a device with a last column of 0) or of `rows`."""
         if rows is None and self.arrays.weights is None and isinstance(column, Donors) and column.cyclic_shift:
             self._add_shifted(column.cyclic_shift, repeat, increase)
             return
@@ -234,8 +229,7 @@ class LossAccumulator:
 
     def set_expectation(self, increase: Floats, received: Floats | None, donors_in_group: bool) -> None:
         """Set the exact expectations of all rows, (L, n), and of the increases that they cause as donors."""
-        self.total, self.expected = increase, received
-        self.donors_in_group = None if donors_in_group else False
+        self.total, self.expected, self.donors_in_group = increase, received, None if donors_in_group else False
 
     def _weighted(self, values: Any, rows: Rows | None) -> Any:
         """Return values of all rows, or of `rows`, times their weights."""
@@ -376,8 +370,8 @@ class LossAccumulator:
             moved, moved_variance = map(to_float32, shifts.means(self.n_repeats, by_row, exact))
         means = self.row_means()
         with np.errstate(invalid="ignore"):
-            squares = (self.squares, None if self.clusters is None else self.donor_squares)
-            spread = spread_from_sums(squares, means.squares, self.arrays.weights is not None, self.n_repeats)
+            both = (self.squares, None if self.clusters is None else self.donor_squares)
+            spread = spread_from_sums(both, means.squares, self.arrays.weights is not None, self.n_repeats)
             rows = means.rows.copy() if means.donors is None else means.rows
             influence = self.influence(means)
         for at in score_losses:

@@ -19,7 +19,7 @@ from subgrove._core.execution import stream
 from subgrove._core.kinds import Floats, Rows
 from subgrove._data.replace_columns import Column, Donors, Frames
 from subgrove._models.predictor import Predictions, Predictor
-from subgrove._models.tree_ensemble.ensemble import NotReadable, TreeEnsemble, require
+from subgrove._models.tree_ensemble.ensemble import TreeEnsemble, require
 from subgrove._models.tree_ensemble.inputs import TreeInputs
 from subgrove._models.tree_ensemble.places import Places
 from subgrove._models.tree_ensemble.reading import read_ensemble
@@ -102,7 +102,7 @@ class TreeSteps:
         j = self.index[name]
         if isinstance(column, Donors):
             places = self.train_places if column.train else self.steps.places
-            return places[column.rows, j]
+            return np.asarray(places[column.rows, j])
         own = self.steps.columns[j]
         single = self.single_precision(name)
         if single is not None and column.dtype == np.float64:
@@ -161,7 +161,7 @@ def read_tree_steps(context: ScoringContext, features: Sequence[Feature], n_thre
     Raises
     ------
     NotReadable
-        If the model predicts; the message states the reason.
+        If the model itself has to predict; the message states the reason.
     """
     require(os.environ.get(SWITCH) != "0", f"{SWITCH} is 0")
     predictor, frames = context.predictor, context.frames
@@ -196,7 +196,7 @@ def _pays(ensemble: TreeEnsemble, n_rows: int, n_features: int, n_columns: int, 
     passes = 3.0 if ensemble.tolerance < 1e-7 else 25.0
     if n_leaves > 128:
         depth = np.log2(n_leaves)
-        passes = 2.5 * (1 + depth * depth / max(1.0, min(depth, len(ensemble.missing_left) and n_columns)))
+        passes = 2.5 * (1 + depth * depth / max(1.0, min(depth, n_columns)))
     predicted = n_features * n_repeats
     return predicted > passes and n_rows * predicted * ensemble.n_trees > 4 * ensemble.n_nodes
 

@@ -13,8 +13,7 @@ import numpy.typing as npt
 
 from subgrove._core.kinds import Codes, Floats, Rows
 from subgrove._models.tree_ensemble.places import ColumnPlaces, Places
-from subgrove._models.tree_ensemble.steps import StepBlock, StepFunctions
-from subgrove._native.loader import tree_steps
+from subgrove._models.tree_ensemble.steps import StepBlock, StepFunctions, kernel
 
 _NO_DONORS, _TABLE, _POOL = range(3)  # kinds of the kernel
 KERNEL_LOSSES = {"squared_error": 0, "absolute_error": 1, "log_loss": 2, "brier": 3}
@@ -138,7 +137,7 @@ class _Tables:
                     array[:, j] = own
         self.cumulated = np.concatenate(tables) if tables else np.zeros(0)
         self.keys = np.concatenate(keys) if keys else np.zeros(0)
-        self.kernel = tree_steps.donors(
+        self.kernel = kernel.donors(
             steps.kernel,
             self.kind,
             self.n_groups,
@@ -226,7 +225,7 @@ def _share_of_rows(
             one, other = min(at, n_losses - 1), min(at, n_shifts - 1)
             mean, mean_shift = means[one, 0, rows], means[other, 1, rows]
             sums = (received[at], pooled[at]) if at < n_losses else (None, None)
-            tree_steps.means(
+            kernel.means(
                 tables.kernel, n, group, *of_rows, weight, block.pointers, block.starts, len(block.steps),
                 increases[one], shifts[other], missing[0][one], missing[1][other], mean, mean_shift, *sums,
             )  # fmt: skip
@@ -277,7 +276,7 @@ class KernelLosses:
         """Return the increase of the loss, and the shift of the prediction, at steps."""
         increase, shift = np.empty(len(steps)), np.empty(len(steps))
         y, margins = self.y[block.rows], np.ascontiguousarray(block.margins[:, 0])
-        tree_steps.increase(self.loss, margins, y, len(y), pointers, steps, len(steps), increase, shift)
+        kernel.increase(self.loss, margins, y, len(y), pointers, steps, len(steps), increase, shift)
         return [increase], [shift]
 
 

@@ -119,13 +119,13 @@ def placed_nodes(ensemble: TreeEnsemble, columns: Sequence[ColumnPlaces], *, any
     column_of = np.full(ensemble.n_inputs + 1, -1, dtype=np.int32)
     for j, column in enumerate(columns):
         column_of[list(column.inputs)] = j
-    column = np.where(leaf, -1, 2 * column_of[feature] + ensemble.missing_left[order]).astype(np.int32)
+    of_node = np.where(leaf, -1, 2 * column_of[feature] + ensemble.missing_left[order]).astype(np.int32)
     cut, sets = _cuts(ensemble, columns, order, feature)
     child = np.where(leaf, np.cumsum(leaf) - 1, place[ensemble.left[order]]).astype(np.int32)
     value, base, scale = _whole_numbers(ensemble, order[leaf])
     roots = place[ensemble.roots]
     arguments = (
-        column,
+        of_node,
         cut,
         child,
         roots,

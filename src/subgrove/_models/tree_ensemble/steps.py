@@ -3,7 +3,7 @@
 With all columns but one fixed, a tree ensemble is a step function of that column. Requirements this design meets:
 
 - one pass serves all columns: only columns on a row's own path can change its prediction;
-- rows go through the kernel in blocks that stay in the processor's cache; no array of rows by columns by places is made;
+- rows go through the kernel in blocks that stay in the processor's cache; no array of all rows by places is made;
 - threads share the blocks; sums over rows are formed in an order that does not depend on their number;
 - a value that leaves the prediction unchanged has an increase of exactly 0.
 """
@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -20,8 +22,9 @@ from subgrove._core.kinds import Floats, Rows
 from subgrove._models.tree_ensemble.ensemble import TreeEnsemble, require
 from subgrove._models.tree_ensemble.inputs import TreeInputs
 from subgrove._models.tree_ensemble.places import ColumnPlaces, Places, column_places, placed_nodes
-from subgrove._native.loader import tree_steps
+from subgrove._native.loader import tree_steps as compiled
 
+kernel: Any = compiled  # None without a compiler: `StepFunctions` is then not made
 _BLOCK_NUMBERS = 1 << 16  # of a block of rows at all places: half a megabyte
 _MAX_DENSE = 1 << 16  # places of all columns, above which only those where a prediction changes are stored
 _LIST_ROWS = 256
@@ -91,7 +94,7 @@ class StepFunctions:
     """
 
     def __init__(self, ensemble: TreeEnsemble, inputs: TreeInputs, rows: Floats, donors: Sequence[Floats] = ()) -> None:
-        require(tree_steps is not None, "the compiled part is not installed")
+        require(compiled is not None, "the compiled part is not installed")
         self.ensemble = ensemble = one_probability(ensemble)
         self.n_rows = len(rows)
         self.columns: tuple[ColumnPlaces, ...] = column_places(ensemble, inputs, [rows, *donors])
@@ -103,8 +106,8 @@ class StepFunctions:
         self.starts = np.concatenate(([0], np.cumsum(sizes)))
         self.slots = int(self.starts[-1]) + 1  # of a row, for each output
         dense = self.slots * ensemble.n_outputs <= _MAX_DENSE
-        self.kernel = tree_steps.ensemble(*nodes.arguments, dense)
-        self.is_dense = bool(tree_steps.has_masks(self.kernel))
+        self.kernel = kernel.ensemble(*nodes.arguments, dense)
+        self.is_dense = bool(kernel.has_masks(self.kernel))
         self.places = self.places_of(rows)
 
     def for_rows(self, rows: Rows) -> StepFunctions:
@@ -123,7 +126,7 @@ class StepFunctions:
     def predict(self, places: Places) -> Floats:
         """Return the margins of rows given by their places, (m, K)."""
         margins = np.empty((len(places), self.ensemble.n_outputs))
-        tree_steps.margins(self.kernel, np.ascontiguousarray(places), len(places), margins)
+        kernel.margins(self.kernel, np.ascontiguousarray(places), len(places), margins)
         margins += self.base
         return margins
 
@@ -148,7 +151,7 @@ class StepFunctions:
             if self.is_dense:
                 margins = np.empty((n, self.ensemble.n_outputs))
                 steps = np.empty((n, self.ensemble.n_outputs, self.slots))
-                tree_steps.dense(self.kernel, places, n, margins, steps)
+                kernel.dense(self.kernel, places, n, margins, steps)
                 flat = (
                     steps.reshape(-1, 1)
                     if steps.shape[1] == 1
@@ -163,9 +166,7 @@ class StepFunctions:
             missing = np.empty((n * self.n_columns, outputs))
             while True:
                 starts, steps = np.empty(room, dtype=np.int32), np.empty((room, outputs))
-                needed = tree_steps.lists(
-                    self.kernel, places, n, wanted, room, margins, pointers, starts, steps, missing
-                )
+                needed = kernel.lists(self.kernel, places, n, wanted, room, margins, pointers, starts, steps, missing)
                 if needed <= room:
                     break
                 room = needed + needed // 4
@@ -177,7 +178,7 @@ class StepFunctions:
         size = self.block_rows()
         blocks = -(-self.n_rows // size)
         ends = np.unique(np.minimum(np.linspace(0, blocks, min(_SHARES, blocks) + 1).astype(int) * size, self.n_rows))
-        return [slice(int(start), int(end)) for start, end in zip(ends[:-1], ends[1:], strict=True)]
+        return [slice(int(start), int(end)) for start, end in pairwise(ends)]
 
     def look_up(self, wanted: Mapping[int, Places]) -> dict[int, Floats]:
         """Return the margins of all rows with one column at other places.
@@ -204,7 +205,7 @@ class StepFunctions:
                         steps = block.steps.take(at, axis=0)
                     else:
                         steps = np.empty((n, own.shape[1], outputs))
-                        tree_steps.look_up(
+                        kernel.look_up(
                             self.kernel, n, outputs, block.pointers, block.starts, len(block.steps), block.steps,
                             block.missing, np.array([j]), 1, own, own.shape[1], steps,
                         )  # fmt: skip
