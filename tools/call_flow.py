@@ -18,7 +18,7 @@ from typing import Any
 from tools.structure import write_section
 
 LIMITS = {
-    "sg.importance(model, X, y)": 50,
+    "sg.importance(model, X, y)": 51,
     'sg.effect(model, X, "temp", subgroups=None)': 20,
     'sg.effect(model, X, "temp")': 30,  # a tree is grown
     "subgrove explain bike.csv --target cnt": 120,

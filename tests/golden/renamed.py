@@ -75,3 +75,6 @@ SUMMED_OTHERWISE: set[str] = {"effect_of_all_kinds_of_columns.ale_*", "effect_in
 
 Accumulated effects of levels have one formula for rows in memory and for chunks, from the moments of each level.
 """
+
+SINGLE_PRECISION = ("*.certificates.size.*", "*.certificates.size")
+"""Numbers that are computed in float32."""

@@ -21,8 +21,9 @@ from tests.golden.record import GOLDEN, computed, written
 RECORDED: dict[str, Any] = json.loads(GOLDEN.read_text(encoding="utf-8"))
 NOT_RECORDED: dict[str, str] = RECORDED.pop("(skipped)")
 EXACT = os.environ.get("GOLDEN") == "exact"
-RTOL, ATOL = 1e-7, 1e-9
+RTOL, ATOL = 2e-6, 1e-9  # processors differ in the order of sums, which optimisation magnifies
 LAST_DIGITS = 1e-14
+SINGLE = 1e-4  # of what is computed in float32, whose sums depend on the processor
 SHORT = {"first", "length", "sha256"}  # keys of a list that was shortened
 
 
@@ -87,7 +88,8 @@ def _same(path: str, old: Any, new: Any, *, exact: bool) -> bool:
         return math.isclose(old, new, rel_tol=LAST_DIGITS, abs_tol=LAST_DIGITS)
     if exact:
         return float(old).hex() == float(new).hex()
-    return math.isclose(old, new, rel_tol=RTOL, abs_tol=ATOL)
+    single = any(fnmatchcase(path, pattern) for pattern in renamed.SINGLE_PRECISION)
+    return math.isclose(old, new, rel_tol=SINGLE if single else RTOL, abs_tol=ATOL)
 
 
 def _is_prose(path: str) -> bool:
@@ -95,7 +97,8 @@ def _is_prose(path: str) -> bool:
 
 
 @pytest.mark.parametrize("name", sorted(CASES))
-def test_numbers_are_those_recorded(name: str) -> None:
+def test_numbers_are_those_recorded(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SUBGROVE_TREE_STEPS", "0")  # recorded from predictions; tests/models compares the two
     if name in NOT_RECORDED:
         pytest.skip(f"not recorded: {NOT_RECORDED[name]}")
     assert name in RECORDED, f"case {name!r} is not recorded; run python -m tests.golden.record at a trusted state"

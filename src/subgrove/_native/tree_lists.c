@@ -86,25 +86,37 @@ static inline int goes_right(const Ensemble *e, const Node *node, const int32_t 
     return row[node->column] >= node->cut;
 }
 
-static inline void put(List *list, int32_t node, uint16_t row, int32_t column, int32_t low, int32_t high)
+/* Put a branch into the list of those that go on, or of those that have arrived at a leaf; there is room for it. */
+static inline void put(ListMemory *memory, List *list, int32_t node, int leaf, uint16_t row, uint16_t column, int32_t low,
+                       int32_t high)
 {
-    Item *item = (Item *)list->items + list->count++;
-    item->node = node, item->row = row, item->column = column, item->low = low, item->high = high;
+    const Item item = {node, low, high, row, column};
+    ((Item *)list->items)[list->count] = item;
+    ((Item *)memory->reached.items)[memory->reached.count] = item;
+    list->count += !leaf, memory->reached.count += leaf;
 }
 
-/* Runs of levels [low, high) that go to one side of a node. */
-static int put_runs(const Ensemble *e, const Node *node, int left, List *list, uint16_t row, int32_t column, int32_t low,
-                    int32_t high, uint8_t *follows)
+static int reserve(ListMemory *memory, List *list, int64_t more)
+{
+    return grow(list, list->count + more, sizeof(Item)) ||
+           grow(&memory->reached, memory->reached.count + more, sizeof(Item));
+}
+
+static inline int leaf_on(const Node *node, int right) { return (node->child & (right ? RIGHT_LEAF : LEFT_LEAF)) != 0; }
+
+/* Runs of levels [low, high) that go to one side of a node; those that follow a path leave it. */
+static int put_runs(const Ensemble *e, const Node *node, int left, ListMemory *memory, List *list, uint16_t row,
+                    int32_t low, int32_t high, uint8_t *follows)
 {
     const uint8_t *goes_left = e->sets + node->cut * e->set_width;
     int32_t from = low;
-    if (grow(list, list->count + (high - low) / 2 + 2, sizeof(Item)))
+    if (reserve(memory, list, (high - low) / 2 + 3))
         return -1;
     for (int32_t b = low; b <= high; b++) {
         const int goes = b < high && goes_left[b] == left && (!follows || follows[b]);
         if (!goes) {
             if (from < b)
-                put(list, node->child + !left, row, column, from, b);
+                put(memory, list, CHILD(node) + !left, leaf_on(node, !left), row, (uint16_t)(node->column >> 1), from, b);
             from = b + 1;
         } else if (follows)
             follows[b] = 0;
@@ -118,34 +130,30 @@ static int32_t follow_path(const Ensemble *e, int32_t at, const int32_t *x, uint
     const Node *node = e->node + at;
     List *list = &memory->now;
     while (node->column >= 0) {
-        const int32_t j = node->column >> 1, right = goes_right(e, node, x);
-        if (grow(list, list->count + 2, sizeof(Item)))
-            return -1;
+        const int32_t j = node->column >> 1, right = goes_right(e, node, x), child = CHILD(node);
+        if (list->count + 2 > list->room || memory->reached.count + 2 > memory->reached.room)
+            if (reserve(memory, list, 1024))
+                return -1;
         if (UNLIKELY(e->any_sets) && e->is_level[j]) {
-            if (put_runs(e, node, right, list, row, j, 0, e->n_places[j], memory->follows + e->start[j]))
+            if (put_runs(e, node, right, memory, list, row, 0, e->n_places[j], memory->follows + e->start[j]))
                 return -1;
         } else {
             const int32_t low = memory->low[j], high = memory->high[j];
             const int32_t below = node->cut < high ? node->cut : high, above = node->cut > low ? node->cut : low;
-            if (right) {
-                if (low < below)
-                    put(list, node->child, row, j, low, below);
-                memory->low[j] = above;
-            } else {
-                if (above < high)
-                    put(list, node->child + 1, row, j, above, high);
-                memory->high[j] = below;
-            }
+            const int32_t from = right ? low : above, to = right ? below : high;
+            memory->low[j] = right ? above : low, memory->high[j] = right ? high : below;
+            if (from < to)
+                put(memory, list, child + !right, leaf_on(node, !right), row, (uint16_t)j, from, to);
             if (UNLIKELY(e->any_missing)) {
                 const int32_t missing = e->n_places[j] + 1;
                 uint8_t *follows = memory->follows + e->start[j] + missing;
                 if (*follows && (node->column & 1) == right) {
-                    put(list, node->child + !right, row, j, missing, missing + 1);
+                    put(memory, list, child + !right, leaf_on(node, !right), row, (uint16_t)j, missing, missing + 1);
                     *follows = 0;
                 }
             }
         }
-        at = node->child + right;
+        at = child + right;
         node = e->node + at;
     }
     return at;
@@ -159,53 +167,55 @@ static void reset_path(const Ensemble *e, int32_t root, int32_t leaf, const int3
         memory->low[j] = 0, memory->high[j] = e->n_places[j];
         if (UNLIKELY(e->any_missing || e->any_sets))
             memset(memory->follows + e->start[j], 1, (size_t)(e->n_places[j] + 2));
-        node = e->node + node->child + goes_right(e, node, x);
+        node = e->node + CHILD(node) + goes_right(e, node, x);
     }
 }
 
 /* All branches one level down; those that arrive at a leaf go to another list. */
 static int step_down(const Ensemble *e, const int32_t *doubled, ListMemory *memory)
 {
-    List *now = &memory->now, *next = &memory->next, *reached = &memory->reached;
+    List *now = &memory->now, *next = &memory->next;
     const int64_t stride = 2 * e->n_columns;
     next->count = 0;
-    if (grow(next, 2 * now->count + 2, sizeof(Item)) || grow(reached, reached->count + 2 * now->count + 2, sizeof(Item)))
+    if (reserve(memory, next, 2 * now->count + 2))
         return -1;
     const Item *item = now->items;
+    Item *going = next->items, *arrived = (Item *)memory->reached.items + memory->reached.count;
     for (int64_t k = 0; k < now->count; k++, item++) {
         const Node *node = e->node + item->node;
-        if (node->column < 0) {
-            ((Item *)reached->items)[reached->count++] = *item;
-            continue;
-        }
         const int32_t j = node->column >> 1;
-        Item *out = (Item *)next->items + next->count;
-        if (j != item->column) {
-            *out = *item;
-            out->node = node->child + goes_right(e, node, doubled + item->row * stride);
-            next->count++;
+        if (!UNLIKELY(j == item->column)) {
+            const int right = goes_right(e, node, doubled + item->row * stride);
+            const int leaf = (int)((node->child << right) >> 31);
+            Item one = *item;
+            one.node = CHILD(node) + right;
+            *going = one, *arrived = one;
+            going += !leaf, arrived += leaf;
             continue;
         }
+        next->count = going - (Item *)next->items;
+        memory->reached.count = arrived - (Item *)memory->reached.items;
         if (UNLIKELY(e->any_sets) && e->is_level[j]) {
-            if (put_runs(e, node, 1, next, item->row, j, item->low, item->high, NULL) ||
-                put_runs(e, node, 0, next, item->row, j, item->low, item->high, NULL) ||
-                grow(next, next->count + 2 * (now->count - k) + 2, sizeof(Item)))
+            if (put_runs(e, node, 1, memory, next, item->row, item->low, item->high, NULL) ||
+                put_runs(e, node, 0, memory, next, item->row, item->low, item->high, NULL) ||
+                reserve(memory, next, 2 * (now->count - k) + 2))
                 return -1;
-            continue;
+        } else if (item->low > e->n_places[j]) { /* the missing value */
+            const int right = !(node->column & 1);
+            put(memory, next, CHILD(node) + right, leaf_on(node, right), item->row, item->column, item->low, item->high);
+        } else {
+            const int32_t below = node->cut < item->high ? node->cut : item->high;
+            const int32_t above = node->cut > item->low ? node->cut : item->low;
+            if (item->low < below)
+                put(memory, next, CHILD(node), leaf_on(node, 0), item->row, item->column, item->low, below);
+            if (above < item->high)
+                put(memory, next, CHILD(node) + 1, leaf_on(node, 1), item->row, item->column, above, item->high);
         }
-        if (item->low > e->n_places[j]) { /* the missing value */
-            *out = *item;
-            out->node = node->child + !(node->column & 1);
-            next->count++;
-            continue;
-        }
-        const int32_t below = node->cut < item->high ? node->cut : item->high;
-        const int32_t above = node->cut > item->low ? node->cut : item->low;
-        out[0] = *item, out[0].node = node->child, out[0].high = below;
-        const int some_left = item->low < below;
-        out[some_left] = *item, out[some_left].node = node->child + 1, out[some_left].low = above;
-        next->count += some_left + (above < item->high);
+        going = (Item *)next->items + next->count;
+        arrived = (Item *)memory->reached.items + memory->reached.count;
     }
+    next->count = going - (Item *)next->items;
+    memory->reached.count = arrived - (Item *)memory->reached.items;
     const List done = *now;
     *now = *next, *next = done;
     return 0;
@@ -214,42 +224,45 @@ static int step_down(const Ensemble *e, const int32_t *doubled, ListMemory *memo
 static int add_events(const Ensemble *e, ListMemory *memory, const int32_t *own_leaf)
 {
     const Item *item = memory->reached.items;
+    const int single = e->n_outputs == 1;
     for (int64_t k = 0; k < memory->reached.count; k++, item++) {
         List *events = memory->events + item->row;
-        if (grow(events, events->count + 1, sizeof(Event)))
+        if (events->count == events->room && grow(events, events->count + 1, sizeof(Event)))
             return -1;
-        const int32_t start = (int32_t)e->start[item->column];
-        const int missing = !e->is_level[item->column] && item->low > e->n_places[item->column];
+        const int32_t start = (int32_t)e->start[item->column], leaf = CHILD(e->node + item->node);
+        const int32_t own = CHILD(e->node + own_leaf[item->row]);
+        const int missing = item->low > e->n_places[item->column];
         Event *event = (Event *)events->items + events->count++;
         event->low = start + item->low;
         event->high = missing ? (int32_t)e->total : start + item->high;
-        event->leaf = item->node, event->own = own_leaf[item->row];
+        if (single)
+            event->of.difference = e->value[leaf] - e->value[own];
+        else
+            event->of.values.leaf = item->node, event->of.values.own = own_leaf[item->row];
     }
     memory->reached.count = 0;
     return 0;
 }
 
-/* Sums of leaves at the places where they change; `only` is the output that is wanted of leaves with several, or -1. */
-static void sum_events(const Ensemble *e, const List *events, int32_t only, int64_t outputs, ListMemory *memory)
+/* Sums of leaves at the places where they change. */
+static void sum_events(const Ensemble *e, const List *events, ListMemory *memory)
 {
     const int64_t slots = e->total + 1;
     const Event *event = events->items;
     for (int64_t k = 0; k < events->count; k++, event++) {
-        const Node *leaf = e->node + event->leaf;
-        const int64_t *value = e->value + (int64_t)leaf->child * e->width;
-        const int64_t *own = e->value + (int64_t)e->node[event->own].child * e->width;
-        if (e->width == 1) {
-            int64_t *sums = memory->sums + (outputs > 1 ? leaf->cut * slots : 0);
-            sums[event->low] += *value - *own;
-            sums[event->high] -= *value - *own;
-        } else if (only >= 0) {
-            memory->sums[event->low] += value[only] - own[only];
-            memory->sums[event->high] -= value[only] - own[only];
-        } else
+        if (e->n_outputs == 1) {
+            memory->sums[event->low] += event->of.difference;
+            memory->sums[event->high] -= event->of.difference;
+        } else {
+            const Node *leaf = e->node + event->of.values.leaf;
+            const int64_t *value = e->value + (int64_t)CHILD(leaf) * e->width;
+            const int64_t *own = e->value + (int64_t)CHILD(e->node + event->of.values.own) * e->width;
             for (int32_t v = 0; v < e->width; v++) {
-                memory->sums[v * slots + event->low] += value[v] - own[v];
-                memory->sums[v * slots + event->high] -= value[v] - own[v];
+                int64_t *sums = memory->sums + (e->width == 1 ? leaf->cut : v) * slots;
+                sums[event->low] += value[v] - own[v];
+                sums[event->high] -= value[v] - own[v];
             }
+        }
         memory->changed[event->low >> 6] |= 1ull << (event->low & 63);
         memory->changed[event->high >> 6] |= 1ull << (event->high & 63);
     }
@@ -308,12 +321,11 @@ static int64_t read_sums(const Ensemble *e, int64_t outputs, ListMemory *memory,
     return entry;
 }
 
-int64_t list_steps(const Ensemble *e, const int32_t *places, int64_t rows, const int32_t *only, ListMemory *memory,
-                   int64_t *pointers, int32_t *starts, double *steps, int64_t entry, int64_t room, double *missing,
-                   int64_t *own)
+int64_t list_steps(const Ensemble *e, const int32_t *places, int64_t rows, ListMemory *memory, int64_t *pointers,
+                   int32_t *starts, double *steps, int64_t entry, int64_t room, double *missing, int64_t *own)
 {
     int32_t own_leaf[LIST_ROWS];
-    const int64_t p = e->n_columns, outputs = only ? 1 : e->n_outputs;
+    const int64_t p = e->n_columns, outputs = e->n_outputs;
     fill_doubled(e, places, rows, memory->doubled);
     memset(own, 0, sizeof(int64_t) * (size_t)(rows * outputs));
     for (int64_t i = 0; i < rows; i++)
@@ -327,12 +339,9 @@ int64_t list_steps(const Ensemble *e, const int32_t *places, int64_t rows, const
                 return -1;
             reset_path(e, e->root[t], leaf, x, memory);
             own_leaf[i] = leaf;
-            const int64_t *value = e->value + (int64_t)e->node[leaf].child * e->width;
-            if (only)
-                own[i] += value[e->width > 1 ? only[i] : 0];
-            else
-                for (int32_t v = 0; v < e->width; v++)
-                    own[i * outputs + (e->output[t] < 0 ? v : e->output[t])] += value[v];
+            const int64_t *value = e->value + (int64_t)CHILD(e->node + leaf) * e->width;
+            for (int32_t v = 0; v < e->width; v++)
+                own[i * outputs + (e->output[t] < 0 ? v : e->output[t])] += value[v];
         }
         while (memory->now.count)
             if (step_down(e, memory->doubled, memory))
@@ -341,7 +350,7 @@ int64_t list_steps(const Ensemble *e, const int32_t *places, int64_t rows, const
             return -1;
     }
     for (int64_t i = 0; i < rows; i++) {
-        sum_events(e, memory->events + i, only ? only[i] : -1, outputs, memory);
+        sum_events(e, memory->events + i, memory);
         entry = read_sums(e, outputs, memory, pointers + i * p, starts, steps, entry, room, missing + i * p * outputs);
         if (entry < 0)
             return -1;
@@ -361,9 +370,9 @@ void walk_margins(const Ensemble *e, const int32_t *places, int64_t rows, int64_
                 int left = place > e->n_places[j] ? node->column & 1 : place < node->cut;
                 if (UNLIKELY(e->any_sets) && e->is_level[j])
                     left = e->sets[node->cut * e->set_width + place];
-                node = e->node + node->child + !left;
+                node = e->node + CHILD(node) + !left;
             }
-            const int64_t *value = e->value + (int64_t)node->child * e->width;
+            const int64_t *value = e->value + (int64_t)CHILD(node) * e->width;
             if (e->output[t] >= 0)
                 own[i * e->n_outputs + e->output[t]] += *value;
             else

@@ -9,8 +9,7 @@
 
 typedef struct {
     int32_t node, low, high;
-    uint16_t row;
-    int32_t column;
+    uint16_t row, column;
 } Item;
 
 typedef struct {
@@ -33,9 +32,8 @@ typedef struct {
  * at which a step starts, and its sums, (entries, outputs); `missing` has the sums at the missing value, (rows, columns,
  * outputs). The first entry is number `entry`. Returns the number
  * of entries (more than `room` if they did not fit), or -1 without memory. */
-int64_t list_steps(const Ensemble *e, const int32_t *places, int64_t rows, const int32_t *only, ListMemory *memory,
-                   int64_t *pointers, int32_t *starts, double *steps, int64_t entry, int64_t room, double *missing,
-                   int64_t *own);
+int64_t list_steps(const Ensemble *e, const int32_t *places, int64_t rows, ListMemory *memory, int64_t *pointers,
+                   int32_t *starts, double *steps, int64_t entry, int64_t room, double *missing, int64_t *own);
 void walk_margins(const Ensemble *e, const int32_t *places, int64_t rows, int64_t *own);
 int allocate_lists(const Ensemble *e, ListMemory *memory);
 void free_lists(ListMemory *memory);

@@ -28,7 +28,7 @@ static int32_t unfold(const Ensemble *e, int32_t root, Inner *inner, int32_t *n_
         if (node->column < 0) {
             if (n_leaves == MAX_MASK_LEAVES)
                 return -1;
-            values[n_leaves++] = node->child;
+            values[n_leaves++] = CHILD(node);
             top--;
             continue;
         }
@@ -48,7 +48,7 @@ static int32_t unfold(const Ensemble *e, int32_t root, Inner *inner, int32_t *n_
             top--;
             continue;
         }
-        stack[top].node = node->child + state, stack[top].state = 0, stack[top++].inner = -1;
+        stack[top].node = CHILD(node) + state, stack[top].state = 0, stack[top++].inner = -1;
     }
     return n_leaves;
 }

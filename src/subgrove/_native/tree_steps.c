@@ -76,7 +76,11 @@ static int check_ensemble(Ensemble *e, const int32_t *column, const int32_t *cut
             PyErr_Format(PyExc_ValueError, "node %zd has a column, cut or child out of range.", (Py_ssize_t)k);
             return -1;
         }
-        e->node[k].column = column[k], e->node[k].cut = leaf ? 0 : cut[k], e->node[k].child = child[k];
+        e->node[k].column = column[k], e->node[k].cut = leaf ? 0 : cut[k], e->node[k].child = (uint32_t)child[k];
+        if (!leaf && column[child[k]] == -1)
+            e->node[k].child |= LEFT_LEAF;
+        if (!leaf && column[child[k] + 1] == -1)
+            e->node[k].child |= RIGHT_LEAF;
     }
     for (int64_t t = 0; t < e->n_trees; t++) {
         const int several = e->output[t] == -1;
@@ -115,8 +119,8 @@ static PyObject *ensemble(PyObject *self, PyObject *args)
                           &outputs, &n_sets, &set_width, &scale, &any_missing, &masks))
         return NULL;
     if (nodes < 1 || trees < 1 || columns < 1 || leaves < 1 || outputs < 1 || width < 1 || n_sets < 0 || set_width < 0 ||
-        columns > INT32_MAX / 4 || nodes > INT32_MAX / 2) {
-        PyErr_SetString(PyExc_ValueError, "numbers of nodes, trees, columns, leaves and outputs must be positive.");
+        columns > UINT16_MAX || nodes >= 1 << 30 || leaves >= 1 << 30) {
+        PyErr_SetString(PyExc_ValueError, "numbers of nodes, trees, columns, leaves and outputs must be positive, and not too large.");
         return NULL;
     }
     const ArraySpec specs[9] = {{"column", INT32, READ, nodes},     {"cut", INT32, READ, nodes},
@@ -278,57 +282,49 @@ static PyObject *margins(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* lists(ensemble, places, rows, only or None, room, own, pointers, starts, steps, missing): returns the number of
+/* lists(ensemble, places, rows, room, own, pointers, starts, steps, missing): returns the number of
  * entries; if that is more than `room`, entries beyond it were not written. */
 static PyObject *lists(PyObject *self, PyObject *args)
 {
-    PyObject *capsule, *objects[7];
-    Py_buffer views[7];
+    PyObject *capsule, *objects[6];
+    Py_buffer views[6];
     Py_ssize_t rows, room;
     (void)self;
-    if (!PyArg_ParseTuple(args, "OOnOnOOOOO", &capsule, &objects[0], &rows, &objects[1], &room, &objects[2], &objects[3],
-                          &objects[4], &objects[5], &objects[6]))
+    if (!PyArg_ParseTuple(args, "OOnnOOOOO", &capsule, &objects[0], &rows, &room, &objects[1], &objects[2], &objects[3],
+                          &objects[4], &objects[5]))
         return NULL;
     const Ensemble *e = ensemble_of(capsule);
     if (!e)
         return NULL;
-    const Py_ssize_t outputs = objects[1] == Py_None ? (Py_ssize_t)e->n_outputs : 1, p = (Py_ssize_t)e->n_columns;
-    const Py_ssize_t cells = product(rows, p);
-    const ArraySpec specs[7] = {{"places", INT32, READ, cells},
-                                {"only", INT32, READ_OR_NONE, rows},
+    const Py_ssize_t outputs = (Py_ssize_t)e->n_outputs, p = (Py_ssize_t)e->n_columns, cells = product(rows, p);
+    const ArraySpec specs[6] = {{"places", INT32, READ, cells},
                                 {"own", FLOAT64, WRITE, product(rows, outputs)},
                                 {"pointers", INT64, WRITE, cells < 0 ? -1 : cells + 1},
                                 {"starts", INT32, WRITE, room},
                                 {"steps", FLOAT64, WRITE, product(room, outputs)},
                                 {"missing", FLOAT64, WRITE, product(cells, outputs)}};
-    if (acquire_buffers(objects, views, specs, 7))
+    if (acquire_buffers(objects, views, specs, 6))
         return NULL;
-    const int32_t *only = views[1].obj ? views[1].buf : NULL;
-    int failed = check_places(e, views[0].buf, rows);
-    for (Py_ssize_t i = 0; only && !failed && i < rows; i++)
-        if (only[i] < 0 || only[i] >= e->n_outputs) {
-            PyErr_SetString(PyExc_ValueError, "only must have numbers of outputs.");
-            failed = -1;
-        }
+    const int failed = check_places(e, views[0].buf, rows);
     int64_t entry = 0;
     if (!failed) {
         ListMemory memory;
         Py_BEGIN_ALLOW_THREADS
         entry = allocate_lists(e, &memory) ? -1 : 0;
-        ((int64_t *)views[3].buf)[0] = 0;
+        ((int64_t *)views[2].buf)[0] = 0;
         for (Py_ssize_t i = 0; i < rows && entry >= 0; i += LIST_ROWS) {
             const Py_ssize_t n = rows - i < LIST_ROWS ? rows - i : LIST_ROWS;
-            entry = list_steps(e, (const int32_t *)views[0].buf + i * p, n, only ? only + i : NULL, &memory,
-                               (int64_t *)views[3].buf + i * p, views[4].buf, views[5].buf, entry, room,
-                               (double *)views[6].buf + i * p * outputs, (int64_t *)views[2].buf + i * outputs);
+            entry = list_steps(e, (const int32_t *)views[0].buf + i * p, n, &memory, (int64_t *)views[2].buf + i * p,
+                               views[3].buf, views[4].buf, entry, room, (double *)views[5].buf + i * p * outputs,
+                               (int64_t *)views[1].buf + i * outputs);
         }
         free_lists(&memory);
-        to_numbers(views[2].buf, rows * outputs, e->scale);
+        to_numbers(views[1].buf, rows * outputs, e->scale);
         Py_END_ALLOW_THREADS
         if (entry < 0)
             PyErr_NoMemory();
     }
-    release_buffers(views, 7);
+    release_buffers(views, 6);
     return failed || entry < 0 ? NULL : PyLong_FromLongLong(entry);
 }
 
@@ -604,14 +600,14 @@ static PyObject *look_up(PyObject *self, PyObject *args)
     const Ensemble *e = ensemble_of(capsule);
     if (!e)
         return NULL;
-    const Py_ssize_t p = (Py_ssize_t)e->n_columns, cells = product(rows, p), asked = product(product(rows, count), n_wanted);
+    const Py_ssize_t p = (Py_ssize_t)e->n_columns, cells = product(rows, p), cells_wanted = product(product(rows, count), n_wanted);
     const ArraySpec specs[7] = {{"pointers", INT64, READ, cells < 0 ? -1 : cells + 1},
                                 {"starts", INT32, READ, entries},
                                 {"steps", FLOAT64, READ, product(entries, outputs)},
                                 {"missing", FLOAT64, READ, product(cells, outputs)},
                                 {"columns", INT64, READ, count},
-                                {"wanted", INT32, READ, asked},
-                                {"found", FLOAT64, WRITE, product(asked, outputs)}};
+                                {"wanted", INT32, READ, cells_wanted},
+                                {"found", FLOAT64, WRITE, product(cells_wanted, outputs)}};
     if (acquire_buffers(objects, views, specs, 7))
         return NULL;
     const int64_t *pointers = views[0].buf, *columns = views[4].buf;

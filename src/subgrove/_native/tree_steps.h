@@ -18,8 +18,12 @@
 typedef struct {
     int32_t column;  /* 2 * column + (1 if missing values go left) */
     int32_t cut;     /* numbers: places below it go left; levels: the row of `sets` */
-    int32_t child;
+    uint32_t child;  /* the left one, and whether the children are leaves: LEFT_LEAF, RIGHT_LEAF */
 } Node;
+
+#define LEFT_LEAF 0x80000000u
+#define RIGHT_LEAF 0x40000000u
+#define CHILD(node) ((int32_t)((node)->child & 0x3fffffffu))
 
 typedef struct {
     int32_t low, high; /* slots [low, high); low < 0: `high` runs of levels from ~low on */
@@ -55,8 +59,15 @@ typedef struct {
     int64_t *mask_value;
 } Ensemble;
 
+/* A step: leaves with one value have its difference, others the numbers of their values. */
 typedef struct {
-    int32_t low, high, leaf, own;
+    int32_t low, high;
+    union {
+        int64_t difference;
+        struct {
+            int32_t leaf, own;
+        } values;
+    } of;
 } Event;
 
 /* Steps of rows: differences of the sums of leaves to those of the row itself, (rows, outputs, total), and the latter. */

@@ -36,6 +36,8 @@ from subgrove.exceptions import ModelError
 from subgrove.samplers.base import Feature
 from subgrove.samplers.resampled_feature import ResampledFeature
 
+_TREE_LIBRARIES = {"sklearn", "lightgbm", "xgboost", "catboost"}
+
 
 def score_features(
     context: ScoringContext, features: Sequence[Feature], n_jobs: int | None = 1, *, progress: bool = False
@@ -60,6 +62,10 @@ def score_features(
 
 def read_trees(context: ScoringContext, features: Sequence[Feature], n_threads: int) -> None:
     """Read the model as a tree ensemble, if it is one and that saves predictions; else note why not."""
+    owner = getattr(context.predictor.model, "__self__", context.predictor.model)  # of a method
+    if not any(cls.__module__.partition(".")[0] in _TREE_LIBRARIES for cls in type(owner).__mro__):
+        context.cache["evaluation"] = "model predictions: not a model of a library whose trees can be read"
+        return
     from subgrove._models.tree_ensemble.ensemble import NotReadable
     from subgrove._scoring.tree_steps import read_tree_steps
 
@@ -83,8 +89,13 @@ def _score(
     """Return the results of features; with adaptive repeats in several rounds, for those that need more repeats."""
     finished: dict[Feature, FeatureScorer] = {}
     unfinished: dict[Feature, FeatureScorer] = {}
-    exact, drawn = _exact_results(context, features)
-    progress(context.frames.n_rows * context.n_repeats * len(exact))
+    exact: dict[Feature, FeatureResult] = {}
+    drawn: dict[Feature, list[Table] | str] = {}
+    if context.tree is not None:
+        from subgrove._scoring.tree_expectation import exact_features
+
+        exact, drawn = exact_features(context, features)
+        progress(context.frames.n_rows * context.n_repeats * len(exact))
     n_repeats, left = context.n_repeats, [feature for feature in features if feature not in exact]
     while left:
         for scorer in _one_round(context, left, n_repeats, unfinished, progress):
@@ -104,25 +115,6 @@ def _score(
             checks = {feature: checker.check(feature, drawn[feature]) for feature in features}
         results = {feature: replace(results[feature], fidelity_check=checks[feature]) for feature in features}
     return [results[feature] for feature in features]
-
-
-def _exact_results(
-    context: ScoringContext, features: Sequence[Feature]
-) -> tuple[dict[Feature, FeatureResult], dict[Feature, list[Table] | str]]:
-    """Return the results of features with an exact expectation, for tree models, and draws for the fidelity check."""
-    if context.tree is None:
-        return {}, {}
-    from subgrove._scoring.tree_expectation import exact_results, serves
-
-    each = {feature: context.resample(feature, context.n_repeats) for feature in features}
-    served = {f: one for f, one in each.items() if serves(context, context.tree, f, one.distribution)}
-    checker = context.fidelity_checker
-    drawn = {} if checker is None else {f: checker.read((), partial(_same, one)) for f, one in served.items()}
-    return exact_results(context, context.tree, served), drawn
-
-
-def _same(resampled: ResampledFeature) -> ResampledFeature:
-    return resampled
 
 
 def _one_round(

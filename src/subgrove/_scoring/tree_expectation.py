@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from subgrove._core.kinds import Codes, Floats, Rows
 from subgrove._core.weights import own_weights
 from subgrove._data.replace_columns import Donors
+from subgrove._data.table import Table
 from subgrove._models.tree_ensemble.expectation import (
     KERNEL_LOSSES,
     BlockLosses,
@@ -27,7 +29,7 @@ from subgrove._scoring.feature_result import FeatureResult
 from subgrove._scoring.row_losses import PredictionShifts, describe_baseline_row
 from subgrove._scoring.tree_steps import TreeSteps
 from subgrove.samplers.base import Feature
-from subgrove.samplers.distributions import (
+from subgrove.samplers.donors import (
     Distribution,
     FoldDistributions,
     KnownDistribution,
@@ -76,6 +78,19 @@ def serves(context: ScoringContext, tree: TreeSteps, feature: Feature, known: Di
     if isinstance(known, ShiftedResiduals):
         return tree.single_precision(feature[0]) is not None
     return True
+
+
+def exact_features(
+    context: ScoringContext, features: Sequence[Feature]
+) -> tuple[dict[Feature, FeatureResult], dict[Feature, list[Table] | str]]:
+    """Return the results of the features that have an exact expectation, and their draws for the fidelity check."""
+    each = {feature: context.resample(feature, context.n_repeats) for feature in features}
+    served = {f: one for f, one in each.items() if serves(context, context.tree, f, one.distribution)}
+    checker, drawn = context.fidelity_checker, {}
+    for feature, one in served.items() if checker is not None else ():
+        assert checker is not None
+        drawn[feature] = checker.read((), partial(replace, one))
+    return exact_results(context, context.tree, served), drawn
 
 
 def exact_results(
@@ -284,12 +299,12 @@ class AnyLosses:
         """Return the increase of each loss, and the shift of each prediction, at steps."""
         rows = self.rows[block.rows]
         line = np.repeat(np.arange(len(rows)), np.diff(pointers))
-        before = self.response(block.margins)
+        start = self.response(block.margins)
         after = self.response(block.margins[line] + steps)
-        baseline = self.losses.rows(before, rows, describe_baseline_row)
+        baseline = self.losses.rows(start, rows, describe_baseline_row)
         increase = self.losses.rows(after, rows[line], describe_baseline_row)
         increase -= baseline[:, line]
-        shift = (after - before[line]).reshape(len(line), -1)[:, -self.n_shifts :]
+        shift = (after - start[line]).reshape(len(line), -1)[:, -self.n_shifts :]
         return list(increase), [np.ascontiguousarray(one) for one in shift.T]
 
 

@@ -206,11 +206,11 @@ def _check(predictor: Predictor, tree: TreeSteps, features: Sequence[Feature], s
     rng = stream(seed, "changed rows that tree steps are checked with")
     n, names = tree.frames.n_rows, list(dict.fromkeys(name for feature in features for name in feature))
     rows, donors = rng.integers(n, size=_CHECKED_ROWS), rng.integers(n, size=_CHECKED_ROWS)
-    chosen = rng.integers(len(names), size=_CHECKED_ROWS)
+    picked = rng.integers(len(names), size=_CHECKED_ROWS)
     places = tree.steps.places[rows]
     changes: dict[str, Any] = {}
     for at, name in enumerate(names):
-        own = np.where(chosen == at, donors, rows)
+        own = np.where(picked == at, donors, rows)
         changes[name] = Donors(own)
         places[:, tree.index[name]] = tree.steps.places[own, tree.index[name]]
     table = tree.frames.changed(rows, changes)

@@ -27,7 +27,7 @@ from subgrove._subgroups import Partition
 from subgrove._subgroups import Subgroups as FoundSubgroups
 from subgrove.exceptions import ColumnError, InputError, ParameterError, SamplerError, SubgroveError, SubgroveWarning
 from subgrove.samplers.base import ROW_WISE_SAMPLERS, Feature, FittedSampler, Sampler
-from subgrove.samplers.distributions import FoldDistributions, KnownDistribution
+from subgrove.samplers.donors import FoldDistributions, KnownDistribution
 from subgrove.samplers.resampled_feature import ExactExpectation, ExpectationTerm, ResampledFeature, RowGroups
 from subgrove.samplers.subgroups import SubgroupSampler, features_with_subgroups
 from subgrove.samplers.user_defined import UserSampler, check_user_sampler

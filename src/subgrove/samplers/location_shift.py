@@ -27,7 +27,7 @@ from subgrove._regress.kernel import PredictorSum
 from subgrove._regress.linear import LinearFit, LinearPredictor
 from subgrove._subgroups import Partition
 from subgrove.samplers.base import Feature, FittedSampler
-from subgrove.samplers.distributions import ShiftedResiduals
+from subgrove.samplers.donors import ShiftedResiduals
 from subgrove.samplers.resampled_feature import DonorPool, ResampledFeature, RowGroups
 from subgrove.samplers.training_donors import SharedTraining, SortedPools, balanced_points
 

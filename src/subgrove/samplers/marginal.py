@@ -15,8 +15,7 @@ from subgrove._data.replace_columns import Changes, Donors
 from subgrove._data.table import Table
 from subgrove.exceptions import ParameterError
 from subgrove.samplers.base import Feature, FittedSampler, Sampler, read_training_table, title
-from subgrove.samplers.distributions import OtherRows, TrainingRows
-from subgrove.samplers.donors import cyclic_shifts, training_donors, weighted_donors
+from subgrove.samplers.donors import OtherRows, TrainingRows, cyclic_shifts, training_donors, weighted_donors
 from subgrove.samplers.resampled_feature import ResampledFeature, RowGroups, exact_among, exact_from
 
 

@@ -32,7 +32,7 @@ from subgrove._regress.levels import (
 )
 from subgrove._regress.multinomial import MultinomialFit, MultinomialPredictor
 from subgrove.samplers.base import Feature, FittedSampler
-from subgrove.samplers.distributions import LevelShares
+from subgrove.samplers.donors import LevelShares
 from subgrove.samplers.location_shift import NewValues, ValueScale, prediction_details
 from subgrove.samplers.resampled_feature import ExactExpectation, ExpectationTerm, ResampledFeature, RowGroups
 

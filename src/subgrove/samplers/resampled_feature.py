@@ -19,7 +19,7 @@ from subgrove._core.weights import own_weights
 from subgrove._data.columns import Members
 from subgrove._data.replace_columns import Changes, Donors, Rows
 from subgrove._data.table import Table
-from subgrove.samplers.distributions import Distribution
+from subgrove.samplers.donors import Distribution
 
 ALL_ROWS = "all rows"
 

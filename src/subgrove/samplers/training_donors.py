@@ -23,7 +23,7 @@ from subgrove._regress.gram import FoldGrams
 from subgrove._subgroups import Partition
 from subgrove._subgroups.partition import TreeSettings
 from subgrove.samplers.base import Feature, FittedSampler, read_training_table
-from subgrove.samplers.distributions import TrainingRows
+from subgrove.samplers.donors import TrainingRows
 from subgrove.samplers.resampled_feature import DonorPool, ResampledFeature, RowGroups, exact_from
 from subgrove.trees.split_points import READABLE
 from subgrove.trees.training import SortedTable, select_columns

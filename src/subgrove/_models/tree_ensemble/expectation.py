@@ -253,8 +253,8 @@ def _received(
     leaf = one.leaf[order]
     running = np.cumsum(pooled[:, first : first + len(order)], axis=1)
     starts = np.flatnonzero(np.diff(leaf, prepend=-1))
-    before = np.where(starts > 0, running[:, starts - 1], 0.0)
-    sums[:, order] = running - before[:, np.searchsorted(starts, np.arange(len(order)), side="right") - 1]
+    earlier = np.where(starts > 0, running[:, starts - 1], 0.0)
+    sums[:, order] = running - earlier[:, np.searchsorted(starts, np.arange(len(order)), side="right") - 1]
     return sums
 
 

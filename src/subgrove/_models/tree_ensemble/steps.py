@@ -53,7 +53,7 @@ class StepBlock:
     rows : slice
         The rows.
     margins : float array (m, K)
-        Margins of the rows as they are.
+        Margins of the baseline rows.
     steps : float array (entries, K)
         Difference of the margins at each entry.
     pointers : int array (m * p + 1) or None
@@ -136,12 +136,8 @@ class StepFunctions:
             return _LIST_ROWS
         return int(np.clip(_BLOCK_NUMBERS // (self.slots * self.ensemble.n_outputs) // 8 * 8, 8, 256))
 
-    def blocks(self, rows: slice, only: Places | None = None) -> Iterator[StepBlock]:
-        """Yield the steps of rows block by block.
-
-        `only` is, for ensembles whose leaves have several values, the output that is wanted of each row; steps then
-        have one output.
-        """
+    def blocks(self, rows: slice) -> Iterator[StepBlock]:
+        """Yield the steps of rows block by block."""
         size = self.block_rows()
         room = 0
         for start in range(rows.start, rows.stop, size):
@@ -159,19 +155,17 @@ class StepFunctions:
                 )
                 yield StepBlock(part, margins + self.base, flat)
                 continue
-            wanted = None if only is None else np.ascontiguousarray(only[part])
-            outputs = self.ensemble.n_outputs if wanted is None else 1
+            outputs = self.ensemble.n_outputs
             margins = np.empty((n, outputs))
             pointers = np.empty(n * self.n_columns + 1, dtype=np.int64)
             missing = np.empty((n * self.n_columns, outputs))
             while True:
                 starts, steps = np.empty(room, dtype=np.int32), np.empty((room, outputs))
-                needed = kernel.lists(self.kernel, places, n, wanted, room, margins, pointers, starts, steps, missing)
+                needed = kernel.lists(self.kernel, places, n, room, margins, pointers, starts, steps, missing)
                 if needed <= room:
                     break
                 room = needed + needed // 4
-            base = self.base if wanted is None else self.base[wanted][:, None]
-            yield StepBlock(part, margins + base, steps[:needed], pointers, starts[:needed], missing)
+            yield StepBlock(part, margins + self.base, steps[:needed], pointers, starts[:needed], missing)
 
     def shares(self) -> list[slice]:
         """Return parts of the rows, each a whole number of blocks, whose sums are formed on their own."""
