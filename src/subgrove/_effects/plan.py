@@ -29,6 +29,7 @@ from subgrove._effects.interactions import DEPTH, one_subgroup
 from subgrove._effects.predict import EffectPredictor, ModelOutputs, batch_rows, model_for_effect
 from subgrove._effects.result import Effect
 from subgrove._effects.subgroup_rows import EffectGroup, FeatureData, SubgroupRows, rows_by_subgroup
+from subgrove._effects.tree_steps import run_requests
 from subgrove._subgroups import Partition, Subgroups, find_subgroups
 from subgrove._subgroups.find import AUTO
 from subgrove.exceptions import ColumnError, InputError, ParameterError
@@ -231,6 +232,7 @@ class EffectPlan:
             groups=tuple(groups),
             lines=tuple(curves),
             backend=backend,
+            settings={"evaluation": self.predictor.evaluation},
             **options,
         )
 
@@ -244,7 +246,7 @@ class EffectPlan:
         used = {number: self.kind.used_rows(rows[each.subgroup], each) for number, each in enumerate(self.layouts)}
         used = {number: own for number, own in used.items() if len(own.rows)}
         requests = {number: self.kind.requests(own, self.layouts[number]) for number, own in used.items()}
-        predictions = iter(self.predictor.run([each for some in requests.values() for each in some]))
+        predictions = iter(run_requests(self.predictor, [each for some in requests.values() for each in some]))
         return {
             number: self.kind.summary(own, self.layouts[number], [next(predictions) for _ in requests[number]])
             for number, own in used.items()

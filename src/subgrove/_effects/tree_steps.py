@@ -1,0 +1,193 @@
+"""Predictions of effects from the step functions of tree ensembles, instead of calls of the model.
+
+With all columns but one fixed, a tree ensemble is a step function: one pass over the trees serves all grid points of
+all features. The step functions must first reproduce the model's own predictions of `CHECK_ROWS` rows, with values of
+the grids; otherwise, and for few predictions, the model predicts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from subgrove._core.kinds import Floats, Rows
+from subgrove._data.replace_columns import Column, Frames
+from subgrove._effects.predict import EffectPredictor, GridBlock, PredictionRequest, RequestedRows
+from subgrove._models.tree_ensemble.curves import ChangedColumn, changed_margins
+from subgrove._models.tree_ensemble.places import Places
+from subgrove._models.tree_ensemble.steps import StepFunctions
+from subgrove._models.tree_ensemble.trusted import CHECK_ROWS, Encode, model_predictions, trusted_steps
+
+MIN_ROWS = 5000  # predictions from which on the trees are read
+_PASS_NUMBERS = 1 << 24  # margins that one pass over the trees returns at most
+_FEW = 8  # predictions of a row that are cheaper than its step functions
+
+
+def run_requests(predictor: EffectPredictor, requests: Sequence[PredictionRequest]) -> list[Floats]:
+    """Return the summarized predictions of each request, from the trees of the model if they can be used.
+
+    All requests must be for rows of one table.
+    """
+    n = sum(len(each.source.rows) * len(each.blocks) for each in requests)
+    if n < MIN_ROWS:
+        predictor.evaluation = model_predictions(f"{n} predictions are few")
+        return predictor.run(requests)
+    grids = _Grids.of(requests)
+    trusted = trusted_steps(
+        predictor.model, grids.table.X, [each.table for each in grids.columns.values()], grids.check
+    )
+    predictor.evaluation = trusted.evaluation
+    if trusted.steps is None:
+        return predictor.run(requests)
+    return _Evaluation(predictor, trusted.steps, grids).run(requests)
+
+
+@dataclass(frozen=True, eq=False)
+class _GridColumn:
+    """All grid points of one feature: sorted points, a row of the table at each, and how a column is replaced."""
+
+    points: Floats
+    table: Any
+    column: Callable[[str, Floats], Column]
+
+
+@dataclass(frozen=True, eq=False)
+class _Grids:
+    """Grid points of all requests.
+
+    Attributes
+    ----------
+    table : Frames
+        The table.
+    columns : dict
+        Feature -> its points.
+    changed : list of tuples of str
+        Features that are replaced together.
+    places : dict
+        Feature -> places of its points; filled when the trees have been read.
+    """
+
+    table: Frames
+    columns: dict[str, _GridColumn]
+    changed: list[tuple[str, ...]]
+    places: dict[str, Places]
+
+    @classmethod
+    def of(cls, requests: Sequence[PredictionRequest]) -> _Grids:
+        """Collect the points of all blocks."""
+        points: dict[str, list[Floats]] = {}
+        sources: dict[str, RequestedRows] = {}
+        for request in requests:
+            for block in request.blocks:
+                for name, values in block.points.items():
+                    points.setdefault(name, []).append(values)
+                    sources[name] = request.source
+        columns = {}
+        for name, values in points.items():
+            distinct, source = np.unique(np.concatenate(values)), sources[name]
+            rows = np.zeros(len(distinct), dtype=np.intp)
+            table = source.table.changed(rows, {name: source.column(name, distinct)})
+            columns[name] = _GridColumn(distinct, table, source.column)
+        changed = dict.fromkeys(tuple(block.points) for each in requests for block in each.blocks)
+        whole = requests[0].source.table
+        infos = {name: info for each in requests for name, info in each.source.table.infos.items()}
+        return cls(Frames(whole.X, [*infos.values()], whole.train), columns, list(changed), {})
+
+    def check(self, steps: StepFunctions, encode: Encode) -> tuple[Any, Floats]:
+        """Return random rows with random points of the features that requests replace, and their margins."""
+        for name, column in self.columns.items():
+            at = self.table.names.index(name)
+            self.places[name] = steps.columns[at].of(encode(column.table)[:, list(steps.columns[at].inputs)])
+        rng, n = np.random.default_rng(0), -(-CHECK_ROWS // len(self.changed))
+        rows = rng.integers(self.table.n_rows, size=n)
+        places = np.tile(steps.places[rows], (len(self.changed), 1))
+        blocks = []
+        for number, names in enumerate(self.changed):
+            drawn = {name: rng.integers(len(self.columns[name].points), size=n) for name in names}
+            blocks.append({name: self._replacement(name, at) for name, at in drawn.items()})
+            for name, at in drawn.items():
+                places[number * n : (number + 1) * n, self.table.names.index(name)] = self.places[name][at]
+        some = Frames(self.table.changed(rows, {}), [*self.table.infos.values()], self.table.train)
+        return some.tile(len(blocks)).fill(blocks), steps.predict(places)
+
+    def _replacement(self, name: str, at: Rows) -> Column:
+        return self.columns[name].column(name, self.columns[name].points[at])
+
+    def places_of(self, name: str, points: Floats) -> Places:
+        """Return the places of points of a feature."""
+        return self.places[name][self.columns[name].points.searchsorted(points)]
+
+
+@dataclass(frozen=True, eq=False)
+class _Evaluation:
+    """Evaluates requests by step functions."""
+
+    predictor: EffectPredictor
+    steps: StepFunctions
+    grids: _Grids
+
+    def run(self, requests: Sequence[PredictionRequest]) -> list[Floats]:
+        """Return the summarized predictions of each request."""
+        summaries: list[list[Floats]] = [[] for _ in requests]
+        n = sum(len(each.source.rows) * len(each.blocks) for each in requests)
+        few = n <= _FEW * self.grids.table.n_rows
+        one_column = [not few and all(len(block.points) == 1 for block in each.blocks) for each in requests]
+        for numbers in self._passes(requests, one_column):
+            wanted = [self._changed(part) for _, part in numbers]
+            for (number, part), margins in zip(numbers, changed_margins(self.steps, wanted), strict=True):
+                summaries[number].append(part.summarize(self._response(margins)))
+        for number, request in enumerate(requests):
+            if not one_column[number]:
+                for block in request.blocks:
+                    margins = self._predicted(request.source.rows, block)
+                    summaries[number].append(request.summarize(self._response(margins.T[None])))
+        return [np.concatenate(some) for some in summaries]
+
+    def _passes(
+        self, requests: Sequence[PredictionRequest], one_column: Sequence[bool]
+    ) -> Iterator[list[tuple[int, PredictionRequest]]]:
+        """Yield parts of the requests that replace one column, as many as one pass over the trees may serve."""
+        parts: list[tuple[int, PredictionRequest]] = []
+        room = 0
+        for number, request in enumerate(requests):
+            if not one_column[number]:
+                continue
+            size = len(request.source.rows) * self.steps.ensemble.n_outputs
+            most = max(_PASS_NUMBERS // size, 1)
+            for start in range(0, len(request.blocks), most):
+                part = replace(request, blocks=request.blocks[start : start + most])
+                if parts and room < size * len(part.blocks):
+                    yield parts
+                    parts = []
+                room = (room if parts else _PASS_NUMBERS) - size * len(part.blocks)
+                parts.append((number, part))
+        if parts:
+            yield parts
+
+    def _changed(self, request: PredictionRequest) -> ChangedColumn:
+        """Return rows and places of a request that replaces one column."""
+        ((name,),) = {tuple(block.points) for block in request.blocks}
+        points = np.stack([block.points[name] for block in request.blocks])
+        places = self.grids.places_of(name, points[:, 0] if points.shape[1] == 1 else points)
+        return ChangedColumn(self.grids.table.names.index(name), request.source.rows, places)
+
+    def _predicted(self, rows: Rows, block: GridBlock) -> Floats:
+        """Return the margins of one block, whatever it replaces."""
+        places = self.steps.places[rows]
+        for name, points in block.points.items():
+            places[:, self.grids.table.names.index(name)] = self.grids.places_of(name, points)
+        return self.steps.predict(places)
+
+    def _response(self, margins: Floats) -> Floats:
+        """Return the predictions of the outputs with a curve for margins: (blocks, outputs, rows)."""
+        ensemble = self.steps.ensemble
+        if ensemble.link != "identity" or ensemble.n_classes:
+            rows = margins.transpose(0, 2, 1).reshape(-1, margins.shape[1])
+            shape = (len(margins), margins.shape[2], -1)
+            margins = ensemble.response(rows).reshape(shape).transpose(0, 2, 1)
+        self.predictor.n_outputs = margins.shape[1]
+        columns = self.predictor.outputs.columns(margins.shape[1])
+        return np.ascontiguousarray(margins if len(columns) == margins.shape[1] else margins[:, columns])
