@@ -197,3 +197,24 @@ def test_other_models_predict_themselves() -> None:
     X = numbers().fillna(0.0)
     found = sg.effect(lambda rows: rows["a"] * 2, X, "a", subgroups=None)
     assert found.settings["evaluation"] == "model predictions: the model is a function"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_features_together_equal_one_at_a_time(kind: Any) -> None:
+    model, X = categories()
+    together = sg.Effects.compute(model, X, kind=kind, subgroups=None)
+    assert list(together) == list(X)
+    predicted = sum(each.n_rows_predicted for each in together.values())
+    assert CHECK_ROWS <= predicted < CHECK_ROWS + 2 * len(X.columns)
+    for name, found in together.items():
+        assert found.settings["evaluation"] == TREE_STEPS
+        assert_same_table(found.curves, sg.effect(model, X, name, kind=kind, subgroups=None).curves, 1e-12)
+
+
+def test_all_features_of_other_models_equal_one_at_a_time() -> None:
+    X = numbers().fillna(0.0)
+    together = sg.Effects.compute(lambda rows: rows["a"] * rows["b"], X, features=["a", "b"])
+    for name, found in together.items():
+        assert found == sg.effect(lambda rows: rows["a"] * rows["b"], X, name)
+    with pytest.raises(sg.exceptions.ParameterError, match="features has 'x'"):
+        sg.Effects.compute(lambda rows: rows["a"], X, features=["x"])
