@@ -40,8 +40,7 @@ def run_together(work: Sequence[Work]) -> list[list[Floats]]:
     reason = f"{n} predictions are few" if n < MIN_ROWS else ""
     if not reason:
         first, grids = work[0][0], _Grids.of(requests)
-        donors = [each.table for each in grids.columns.values()]
-        trusted = trusted_steps(first.model, grids.table.X, donors, grids.check)
+        trusted = trusted_steps(first.model, grids.table.X, [grids.points_table], grids.check)
         reason = trusted.reason
     for predictor, _ in work:
         predictor.evaluation = model_predictions(reason) if reason else TREE_STEPS
@@ -55,10 +54,9 @@ def run_together(work: Sequence[Work]) -> list[list[Floats]]:
 
 @dataclass(frozen=True, eq=False)
 class _GridColumn:
-    """All grid points of one feature: sorted points, a row of the table at each, and how a column is replaced."""
+    """All grid points of one feature, sorted, and how a column is replaced."""
 
     points: Floats
-    table: Any
     column: Callable[[str, Floats], Column]
 
 
@@ -72,6 +70,8 @@ class _Grids:
         The table.
     columns : dict
         Feature -> its points.
+    points_table : table
+        Row k has the k-th point of each feature; shorter grids repeat their first point.
     changed : list of tuples of str
         Features that are replaced together.
     places : dict
@@ -80,6 +80,7 @@ class _Grids:
 
     table: Frames
     columns: dict[str, _GridColumn]
+    points_table: Any
     changed: list[tuple[str, ...]]
     places: dict[str, Places]
 
@@ -93,22 +94,27 @@ class _Grids:
                 for name, values in block.points.items():
                     points.setdefault(name, []).append(values)
                     sources[name] = request.source
-        columns = {}
-        for name, values in points.items():
-            distinct, source = np.unique(np.concatenate(values)), sources[name]
-            rows = np.zeros(len(distinct), dtype=np.intp)
-            table = source.table.changed(rows, {name: source.column(name, distinct)})
-            columns[name] = _GridColumn(distinct, table, source.column)
+        columns = {
+            name: _GridColumn(np.unique(np.concatenate(values)), sources[name].column)
+            for name, values in points.items()
+        }
         changed = dict.fromkeys(tuple(block.points) for each in requests for block in each.blocks)
         whole = requests[0].source.table
         infos = {name: info for each in requests for name, info in each.source.table.infos.items()}
-        return cls(Frames(whole.X, [*infos.values()], whole.train), columns, list(changed), {})
+        table = Frames(whole.X, [*infos.values()], whole.train)
+        n = max((len(each.points) for each in columns.values()), default=1)
+        longer = {
+            name: np.append(own.points, np.full(n - len(own.points), own.points[0])) for name, own in columns.items()
+        }
+        replaced = {name: columns[name].column(name, values) for name, values in longer.items()}
+        return cls(table, columns, table.changed(np.zeros(n, dtype=np.intp), replaced), list(changed), {})
 
     def check(self, steps: StepFunctions, encode: Encode) -> tuple[Any, Floats]:
         """Return random rows with random points of the features that requests replace, and their margins."""
+        encoded = encode(self.points_table)
         for name, column in self.columns.items():
-            at = self.table.names.index(name)
-            self.places[name] = steps.columns[at].of(encode(column.table)[:, list(steps.columns[at].inputs)])
+            own = steps.columns[self.table.names.index(name)]
+            self.places[name] = own.of(encoded[: len(column.points), list(own.inputs)])
         rng, n = np.random.default_rng(0), -(-CHECK_ROWS // len(self.changed))
         rows = rng.integers(self.table.n_rows, size=n)
         places = np.tile(steps.places[rows], (len(self.changed), 1))

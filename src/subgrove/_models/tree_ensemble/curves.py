@@ -12,6 +12,8 @@ from subgrove._models.tree_ensemble.places import Places
 from subgrove._models.tree_ensemble.steps import StepBlock, StepFunctions
 from subgrove._native.loader import tree_steps
 
+_BUFFER_ROWS = 64  # rows that are transposed at once, unless blocks are larger
+
 
 @dataclass(frozen=True, eq=False)
 class ChangedColumn:
@@ -42,6 +44,8 @@ def changed_margins(steps: StepFunctions, wanted: Sequence[ChangedColumn]) -> li
     if common:
         slots = np.concatenate([steps.starts[wanted[at].column] + wanted[at].places for at in common])
         together = np.empty((len(slots), outputs, steps.n_rows))
+        most = max(_BUFFER_ROWS, steps.block_rows())
+        buffer, start, filled = np.empty((most, len(slots), outputs)), 0, 0
         ends = np.cumsum([len(wanted[at].places) for at in common])
         found = dict(zip(common, np.split(together, ends[:-1]), strict=True))
     others = [at for at in range(len(wanted)) if at not in found]
@@ -49,9 +53,14 @@ def changed_margins(steps: StepFunctions, wanted: Sequence[ChangedColumn]) -> li
         found[at] = np.empty((len(wanted[at].places), outputs, len(wanted[at].rows)))
     for block in steps.blocks(slice(0, steps.n_rows)):
         if common:
-            selected = block.steps.reshape(len(block.margins), steps.slots, outputs).take(slots, axis=1)
+            n = len(block.margins)
+            selected = buffer[filled : filled + n]
+            block.steps.reshape(n, steps.slots, outputs).take(slots, axis=1, out=selected, mode="clip")
             selected += block.margins[:, None, :]
-            together[:, :, block.rows] = selected.transpose(1, 2, 0)
+            filled += n
+            if filled > most - n or block.rows.stop == steps.n_rows:
+                together[:, :, start : start + filled] = buffer[:filled].transpose(1, 2, 0)
+                start, filled = start + filled, 0
         for at in others:
             each = wanted[at]
             first, last = each.rows.searchsorted((block.rows.start, block.rows.stop))
