@@ -19,6 +19,11 @@ from subgrove.exceptions import ParameterError
 class Effects(Mapping[str, Effect]):
     """Effects of several features, by feature, as returned by `Effects.compute`.
 
+    Parameters
+    ----------
+    effects : mapping
+        Feature -> its effect.
+
     Examples
     --------
     >>> import subgrove as sg

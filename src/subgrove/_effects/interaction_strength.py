@@ -29,7 +29,7 @@ from subgrove.exceptions import InputError, ParameterError
 from subgrove.trees.nodes import ALL_ROWS
 
 _MAX_POINTS = 4096  # rows at which functions of trees with very many thresholds are evaluated
-_NEGLIGIBLE = 1e-20  # share of the largest sum of squares below which a joint function is rounding
+_NEGLIGIBLE = 1e-20  # share of the largest sum of squares below which an interaction is rounding
 _CHECKED_PAIRS = 16
 
 PairFunctions = tuple[int, int, Floats, Floats]  # two features, their interaction and joint function: (points, outputs)
@@ -92,13 +92,13 @@ class InteractionStrength(ResultView):
     >>> import subgrove as sg
     >>> X = sg.datasets.bike().X
     >>> def model(X):
-    ...     return 100 * X["temp"] * (X["hum"] < 70) + X["windspeed"]
-    >>> found = sg.InteractionStrength.compute(model, X, features=["temp", "hum", "windspeed"], random_state=1)
+    ...     return 100 * X["temp"] * (X["hum"] < 70) + X["wind"]
+    >>> found = sg.InteractionStrength.compute(model, X, features=["temp", "hum", "wind"], random_state=1)
     >>> found.table[["feature", "other", "h_squared"]].round(2)
-      feature      other  h_squared
-    0    temp        hum       0.14
-    1    temp  windspeed       0.00
-    2     hum  windspeed       0.00
+      feature other  h_squared
+    0    temp   hum       0.11
+    1    temp  wind       0.00
+    2     hum  wind       0.00
     """
 
     pairs: tuple[PairStrength, ...]
@@ -298,7 +298,8 @@ def _strengths(
     strengths = []
     for (number, rule), j, k, difference, joint in pairs:
         squares, of_joint, n = (difference**2).sum(axis=0), (joint**2).sum(axis=0), len(joint)
-        shares = np.where(of_joint > _NEGLIGIBLE * largest, squares / np.where(of_joint > 0, of_joint, 1.0), 0.0)
+        squares[squares <= _NEGLIGIBLE * largest] = 0.0
+        shares = squares / np.where(squares > 0, of_joint, 1.0)
         every = labels(joint.shape[1])
         strengths += [
             PairStrength(every[at], number, rule, features[j], features[k], n, share, float(np.sqrt(square / n)))

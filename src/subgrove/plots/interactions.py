@@ -43,8 +43,8 @@ def interaction_strength(result: InteractionStrength, *, ax: Axes | None = None,
     Examples
     --------
     >>> import subgrove as sg
-    >>> model = lambda X: X["temp"] * X["hum"] + X["windspeed"]
-    >>> X = sg.datasets.bike().X[["temp", "hum", "windspeed"]]
+    >>> model = lambda X: X["temp"] * X["hum"] + X["wind"]
+    >>> X = sg.datasets.bike().X[["temp", "hum", "wind"]]
     >>> found = sg.InteractionStrength.compute(model, X, n_points=20, random_state=1)
     >>> ax = sg.plots.interaction_strength(found, top=2)
     """
