@@ -13,6 +13,7 @@ SOURCES = {
     "forest": ["forest"],
     "lasso_path": ["lasso_path"],
     "mmd_pairs": ["mmd_pairs"],
+    "tree_pairs": ["tree_pairs"],
     "tree_steps": ["tree_steps", "tree_masks", "tree_lists", "tree_steps_plain", "tree_steps_wide"],
 }
 # No operations are fused, so that all processors give the same numbers; comparisons that trap would not be vectorized.

@@ -3,7 +3,7 @@
 from subgrove import datasets, exceptions, losses, plots, samplers, simulate, trees
 from subgrove._core.weights import FrequencyWeights
 from subgrove._dependence import Dependence, FeatureGroups, dependence, find_groups
-from subgrove._effects import Effect, ModelFidelity, effect
+from subgrove._effects import Effect, Effects, InteractionStrength, ModelFidelity, effect
 from subgrove._fidelity import Fidelity, fidelity
 from subgrove._importance.depth_profile import DepthProfile
 from subgrove._importance.explanation import Explanation
@@ -28,6 +28,7 @@ __all__ = [
     "DepthProfile",
     "DeviceModel",
     "Effect",
+    "Effects",
     "Explanation",
     "FeatureGroups",
     "Fidelity",
@@ -35,6 +36,7 @@ __all__ = [
     "Gap",
     "GapStep",
     "ImportanceResult",
+    "InteractionStrength",
     "LargeData",
     "ModelFidelity",
     "Partition",

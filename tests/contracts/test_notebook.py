@@ -81,6 +81,7 @@ def results() -> dict[str, Any]:
             train, X, samplers=["subgroups", "knockoffs"], features=[SCRIPT, "kind"], n_repeats=2, random_state=1
         ),
         "model fidelity": sg.ModelFidelity.compute(model, X, {"<i>PDP</i>": effects}, y=y),
+        "interaction strength": sg.InteractionStrength.compute(model, X, n_points=5, random_state=1),
         "gap": given.explain_gap(marginal, SCRIPT),
         "relative": sg.importance(
             model, X, y, features=[SCRIPT], train=train, sampler="subgroups", **options

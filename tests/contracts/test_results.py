@@ -17,7 +17,7 @@ import subgrove as sg
 from subgrove._core.html_views import ResultView
 from subgrove.exceptions import ParameterError
 
-PLOTTED = ["importance", "loco", "effect", "fidelity", "dependence", "gap", "relative"]
+PLOTTED = ["importance", "loco", "effect", "fidelity", "dependence", "gap", "relative", "interactions"]
 NOT_PLOTTED = ["refits", "model_fidelity", "by_depth"]
 
 
@@ -49,6 +49,7 @@ def results() -> dict[str, Any]:
         "relative": imp.relative("a"),
         "refits": sg.importance_over_refits(LinearRegression(), pandas, a, **refits),
         "model_fidelity": sg.ModelFidelity.compute(predict, X, {"PDP": effect}),
+        "interactions": sg.InteractionStrength.compute(predict, X, n_points=10, random_state=1),
         "by_depth": sg.DepthProfile.compute(train, features=["a"], max_depth=1),
     }
 

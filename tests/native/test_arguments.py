@@ -91,6 +91,34 @@ def tree_sums() -> Call:
     return Call("tree_sums", "sums", arguments, ("out", "squares"), strided=("numbers",))
 
 
+def tree_pairs() -> Call:
+    """A tree of two splits: column 0, then levels of column 1."""
+    arguments = {
+        "column": np.array([0, 2, -1, -1, -1], dtype=np.int32),
+        "cut": np.array([1, 0, 0, 0, 0], dtype=np.int32),
+        "child": np.array([1, 3, 0, 1, 2], dtype=np.int32),
+        "root": np.zeros(1, dtype=np.int32),
+        "n_places": np.array([2, 2], dtype=np.int32),
+        "is_level": np.array([0, 1], dtype=np.uint8),
+        "sets": np.array([[1, 0]], dtype=np.uint8),
+        "places": np.array([[0, 0], [1, 1], [3, 0]], dtype=np.int32),
+        "path_start": np.array([0, 1, 3, 5]),
+        "path": np.array([0, 0, 1, 0, 1], dtype=np.int32),
+        "slot": np.array([0, 2, 6, 10]),
+        "counts": np.zeros(10, dtype=np.int32),
+        "nodes": 5,
+        "trees": 1,
+        "columns": 2,
+        "leaves": 3,
+        "entries": 5,
+        "slots": 10,
+        "n_sets": 1,
+        "set_width": 2,
+        "rows": 3,
+    }
+    return Call("tree_pairs", "count", arguments, ("counts",))
+
+
 def forest_grow() -> Call:
     n, p, k, trees = 6, 2, 1, 2
     arguments = {
@@ -169,6 +197,7 @@ CALLS: dict[str, Callable[[], Call]] = {
     "tree_fit.fit": tree_fit,
     "tree_fit.scan": tree_scan,
     "tree_sums.sums": tree_sums,
+    "tree_pairs.count": tree_pairs,
     "forest.grow": forest_grow,
     "forest.grow of classes": forest_grow_classes,
     "forest.predict": forest_predict,
@@ -183,6 +212,15 @@ ARRAYS = [
     for argument, value in make().arguments.items()
     if isinstance(value, np.ndarray)
 ]
+
+
+def test_rows_are_counted_by_the_columns_that_keep_them_from_a_leaf() -> None:
+    call = tree_pairs()
+    call.run()
+    right, left_first, left_second = np.split(call.arguments["counts"], [2, 6])
+    assert right.tolist() == [2, 1]  # column 0 keeps the first row from it
+    assert left_first.tolist() == [1, 1, 0, 1]  # none, column 0, column 1, both
+    assert left_second.tolist() == [0, 1, 1, 1]
 
 
 @pytest.mark.parametrize("name", CALLS)
@@ -280,6 +318,18 @@ OUTSIDE = [
     ("tree_sums.sums", "rows", np.array([[0, 2, 4, 6], [1, -3, 5, 0]])),
     ("tree_sums.sums", "columns", np.array([0, 3])),
     ("tree_sums.sums", "columns", np.array([-1, 0])),
+    ("tree_pairs.count", "column", np.array([0, 4, -1, -1, -1], dtype=np.int32)),
+    ("tree_pairs.count", "column", np.array([0, -2, -1, -1, -1], dtype=np.int32)),
+    ("tree_pairs.count", "cut", np.array([1, 1, 0, 0, 0], dtype=np.int32)),
+    ("tree_pairs.count", "child", np.array([1, 4, 0, 1, 2], dtype=np.int32)),
+    ("tree_pairs.count", "child", np.array([0, 3, 0, 1, 2], dtype=np.int32)),
+    ("tree_pairs.count", "child", np.array([1, 3, 3, 1, 2], dtype=np.int32)),
+    ("tree_pairs.count", "root", np.array([5], dtype=np.int32)),
+    ("tree_pairs.count", "places", np.array([[0, 0], [1, 2], [3, 0]], dtype=np.int32)),
+    ("tree_pairs.count", "places", np.array([[0, 0], [1, 1], [4, 0]], dtype=np.int32)),
+    ("tree_pairs.count", "path", np.array([0, 0, 0, 0, 0], dtype=np.int32)),
+    ("tree_pairs.count", "path_start", np.array([0, 1, 2, 5])),
+    ("tree_pairs.count", "slot", np.array([0, 2, 5, 10])),
     ("forest.grow", "ranks", np.full((2, 6), 7, dtype=np.uint32)),
     ("forest.grow", "missing", np.full(2, 7, dtype=np.uint32)),
     ("forest.grow", "starts", np.array([0, 7])),

@@ -47,7 +47,7 @@ class AccumulatedEffects(CurveKind):
             return _level_requests(rows, axis)
         ends = zip(("left", "right"), interval_ends(axis.points, rows.x[0]), strict=True)
         blocks = [rows.block_of(axis.points[at], f"{side} borders of intervals") for side, at in ends]
-        return [PredictionRequest(rows.frames, blocks, np.array)]
+        return [rows.request(blocks, np.array)]
 
     def summary(self, rows: SubgroupRows, layout: CurveLayout, predictions: Sequence[Floats]) -> CurveSummary:
         """Return moments of the steps, (outputs, intervals), or of the steps between levels."""
@@ -74,12 +74,12 @@ class AccumulatedEffects(CurveKind):
 
 def _level_requests(rows: SubgroupRows, axis: GridAxis) -> list[PredictionRequest]:
     """Request each row at its own level, the next and the previous one: at most three predictions for each row."""
-    requests = [PredictionRequest(rows.frames, [rows.unchanged()], np.array)]
+    requests = [rows.request([rows.unchanged()], np.array)]
     rank, moves = _moves(rows, axis)
     for mask, offset, text in moves:
         if mask.any():
             some, points = rows.where(mask), axis.points[rank[mask] + offset]
-            requests.append(PredictionRequest(some.frames, [some.block_of(points, text)], np.array))
+            requests.append(some.request([some.block_of(points, text)], np.array))
     return requests
 
 

@@ -29,6 +29,7 @@ from subgrove._effects.grid import as_points, has_levels
 from subgrove._effects.plan import EffectPlan, EffectSpec
 from subgrove._effects.result import Effect
 from subgrove._effects.subgroup_rows import EffectGroup, FeatureData, SubgroupRows, count_values, rows_by_subgroup
+from subgrove._models.tree_ensemble.trusted import TREE_STEPS, model_predictions
 from subgrove._scale import LargeData
 from subgrove._scale.engines import ChunkArrays, run_chunks
 from subgrove._scale.large_data import check_column_name, model_columns, select_columns
@@ -102,6 +103,9 @@ def effect_of_chunks(model: Any, large: LargeRows, spec: EffectSpec) -> Effect:
     sums = _sum_chunks(plan, large, spec)
     _warn_of_unseen_levels(spec.names, sums["unseen"])
     spreads = _spreads(plan)
+    chunks, by_trees = sums.get("by trees", (1.0, 0.0))  # a checkpoint of an older version has none
+    reason = f"trees served {by_trees:.0f} of {chunks:.0f} chunks"
+    plan.predictor.evaluation = TREE_STEPS if by_trees == chunks else model_predictions(reason)
     curves = []
     for number, layout in enumerate(plan.layouts):
         if (moments := sums.get(f"curve {number}")) is not None:
@@ -147,6 +151,8 @@ class _ChunkWork:
         if data.weights is not None:
             sums["squares"] = np.array((data.weights**2).sum())
         sums["unseen"] = np.array(n_unseen, dtype=np.float64)
+        by_trees = plan.predictor.evaluation == TREE_STEPS
+        sums["by trees"] = np.array([1.0, by_trees])
         counts = [plan.predictor.model.n_rows, plan.predictor.model.n_calls, plan.predictor.n_outputs]
         return sums | {"predicted": np.array(counts, dtype=np.float64)}
 

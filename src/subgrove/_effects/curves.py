@@ -154,7 +154,7 @@ class PartialDependence(CurveKind):
         """Request all rows at each point, or at each pair of points; the predictions are summarized at once."""
         box = not rows.is_chunk and len(layout.axes) == 1 and has_levels(layout.axes[0].info)
         summarize = partial(summarize_points, weights=rows.weights, is_chunk=rows.is_chunk, box=box)
-        return [PredictionRequest(rows.frames, _blocks(rows, layout), summarize)]
+        return [rows.request(_blocks(rows, layout), summarize)]
 
     def summary(self, rows: SubgroupRows, layout: CurveLayout, predictions: Sequence[Floats]) -> CurveSummary:
         """Return the moments at each point."""
@@ -166,7 +166,7 @@ class IndividualCurves(PartialDependence):
 
     def requests(self, rows: SubgroupRows, layout: CurveLayout) -> Sequence[PredictionRequest]:
         """Request the same predictions, without summarizing them."""
-        return [PredictionRequest(rows.frames, _blocks(rows, layout), np.array)]
+        return [rows.request(_blocks(rows, layout), np.array)]
 
     def summary(self, rows: SubgroupRows, layout: CurveLayout, predictions: Sequence[Floats]) -> CurveSummary:
         """Return the moments at each point, and the curves."""
@@ -200,7 +200,7 @@ class ConditionalMean(CurveKind):
 
     def requests(self, rows: SubgroupRows, layout: CurveLayout) -> Sequence[PredictionRequest]:
         """Request the observed rows."""
-        return [PredictionRequest(rows.frames, [rows.unchanged()], np.array)]
+        return [rows.request([rows.unchanged()], np.array)]
 
     def summary(self, rows: SubgroupRows, layout: CurveLayout, predictions: Sequence[Floats]) -> CurveSummary:
         """Return the moments of the rows that are assigned to each point."""

@@ -11,8 +11,9 @@ from subgrove._core.validate import names_arguments, warn
 from subgrove._data.from_containers import names_and_rows
 from subgrove._data.table import fingerprint, read_like, read_once
 from subgrove._data.to_containers import backend_of
+from subgrove._effects.curves import Curve
 from subgrove._effects.interactions import split_further
-from subgrove._effects.plan import EffectPlan, EffectSpec
+from subgrove._effects.plan import EffectPlan, EffectSpec, curves_together
 from subgrove._effects.result import Effect
 from subgrove._effects.subgroup_rows import EffectGroup, SubgroupRows, opacity_of
 from subgrove._scale import as_large, is_large
@@ -107,7 +108,9 @@ def effect(
     Predictions are made in batches of at most 100,000 rows, fewer if scikit-learn's `working_memory` requires it. The
     number of predicted rows is n at each point for "pdp" and "ice" (in subgroups, the sum over their own rows and
     points), 2 n for "ale" (3 n for a categorical feature, minus the rows with the first and the last level), and n for
-    "mplot". Reading the result makes no predictions.
+    "mplot". Reading the result makes no predictions. For tree ensembles that can be read, from 5,000 predictions on,
+    they come from the trees: the model predicts 256 rows to check them, and the curves are the same up to rounding.
+    `settings["evaluation"]` states which way was used; the environment variable SUBGROVE_TREE_STEPS=0 prevents it.
 
     Interaction splits use ICE curves that are predicted anyway. A split has at least 20 rows on each side, explains at
     least 5 % of the heterogeneity of all curves, and is significant in a permutation test (level 0.05 for all subgroups
@@ -177,21 +180,27 @@ def effect(
     spec = EffectSpec.of(feature, kind, subgroups, interactions, grid, grid_resolution, output, response_method, n_jobs)
     if not is_large(X):
         with read_once(X) if subgroups is not None else nullcontext():  # otherwise only the feature is read
-            return _effect_in_memory(model, X, sample_weight, spec.with_subgroups(X, sample_weight))
+            return effects_in_memory(model, X, sample_weight, [spec.with_subgroups(X, sample_weight)])[0]
     from subgrove._effects.chunked import LargeRows, effect_of_chunks
 
     large = LargeRows.of(model, as_large(X), spec, sample_weight)
     spec = spec.with_subgroups(large.table, large.weights)
     if spec.kind == "ice" or spec.interaction_depth:  # curves of single rows, which chunks cannot provide
-        return replace(_effect_in_memory(model, large.table, large.weights, spec), sampled=large.sampled)
+        return replace(effects_in_memory(model, large.table, large.weights, [spec])[0], sampled=large.sampled)
     return effect_of_chunks(model, large, spec)
 
 
-def _effect_in_memory(model: Any, X: Any, sample_weight: Any, spec: EffectSpec) -> Effect:
-    data = spec.read_data(X, sample_weight)
-    plan = EffectPlan.of(model, data, spec)
-    _warn_of_same_rows(X, spec.subgroups)
-    curves, reasons, heterogeneity = plan.curves(), ("",) * len(plan.rows), None
+def effects_in_memory(model: Any, X: Any, sample_weight: Any, specs: Sequence[EffectSpec]) -> list[Effect]:
+    """Compute the effects of features of a table in memory; predictions are made for all of them together."""
+    plans = [EffectPlan.of(model, spec.read_data(X, sample_weight), spec) for spec in specs]
+    _warn_of_same_rows(X, specs[0].subgroups)
+    every = curves_together(plans)
+    return [_effect(X, *work) for work in zip(specs, plans, every, strict=True)]
+
+
+def _effect(X: Any, spec: EffectSpec, plan: EffectPlan, curves: list[Curve]) -> Effect:
+    """Return the effect of the curves of a plan, with interaction splits if there are any."""
+    data, reasons, heterogeneity = plan.data, ("",) * len(plan.rows), None
     if spec.interaction_depth and plan.partition is not None:
         partition, groups, heterogeneity = split_further(
             plan.partition, X, [each.rows for each in plan.rows], curves, spec.interaction_depth, data.row_weights

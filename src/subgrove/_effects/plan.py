@@ -29,6 +29,7 @@ from subgrove._effects.interactions import DEPTH, one_subgroup
 from subgrove._effects.predict import EffectPredictor, ModelOutputs, batch_rows, model_for_effect
 from subgrove._effects.result import Effect
 from subgrove._effects.subgroup_rows import EffectGroup, FeatureData, SubgroupRows, rows_by_subgroup
+from subgrove._effects.tree_steps import run_together
 from subgrove._subgroups import Partition, Subgroups, find_subgroups
 from subgrove._subgroups.find import AUTO
 from subgrove.exceptions import ColumnError, InputError, ParameterError
@@ -231,21 +232,45 @@ class EffectPlan:
             groups=tuple(groups),
             lines=tuple(curves),
             backend=backend,
+            settings={"evaluation": self.predictor.evaluation},
             **options,
         )
 
     def curves(self) -> list[Curve]:
         """Predict and compute the curves, for all rows in memory."""
-        summaries = self.summaries(self.rows)
-        return [self.kind.curve(self.layouts[number], summary) for number, summary in summaries.items()]
+        return curves_together([self])[0]
 
     def summaries(self, rows: Sequence[SubgroupRows]) -> dict[int, CurveSummary]:
         """Predict the rows of each subgroup, and return the summary of each layout with rows, by its index."""
-        used = {number: self.kind.used_rows(rows[each.subgroup], each) for number, each in enumerate(self.layouts)}
-        used = {number: own for number, own in used.items() if len(own.rows)}
-        requests = {number: self.kind.requests(own, self.layouts[number]) for number, own in used.items()}
-        predictions = iter(self.predictor.run([each for some in requests.values() for each in some]))
-        return {
-            number: self.kind.summary(own, self.layouts[number], [next(predictions) for _ in requests[number]])
-            for number, own in used.items()
+        return summaries_together([(self, rows)])[0]
+
+
+def summaries_together(work: Sequence[tuple[EffectPlan, Sequence[SubgroupRows]]]) -> list[dict[int, CurveSummary]]:
+    """Predict rows of each subgroup for several features of one table, and return the summaries of each plan."""
+    used, requests = [], []
+    for plan, rows in work:
+        own = {number: plan.kind.used_rows(rows[each.subgroup], each) for number, each in enumerate(plan.layouts)}
+        used.append({number: some for number, some in own.items() if len(some.rows)})
+        requests.append({number: plan.kind.requests(some, plan.layouts[number]) for number, some in used[-1].items()})
+    together = [
+        (plan.predictor, [each for some in wanted.values() for each in some])
+        for (plan, _), wanted in zip(work, requests, strict=True)
+    ]
+    found = []
+    for (plan, _), own, wanted, results in zip(work, used, requests, run_together(together), strict=True):
+        predictions = iter(results)
+        summary = {
+            number: plan.kind.summary(some, plan.layouts[number], [next(predictions) for _ in wanted[number]])
+            for number, some in own.items()
         }
+        found.append(summary)
+    return found
+
+
+def curves_together(plans: Sequence[EffectPlan]) -> list[list[Curve]]:
+    """Predict and compute the curves of several features, for all rows in memory."""
+    every = summaries_together([(plan, plan.rows) for plan in plans])
+    return [
+        [plan.kind.curve(plan.layouts[number], summary) for number, summary in summaries.items()]
+        for plan, summaries in zip(plans, every, strict=True)
+    ]

@@ -10,9 +10,9 @@ Requirements this design meets:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 
 from subgrove._core.execution import effective_jobs, parallel_map, working_memory
-from subgrove._core.kinds import Floats
+from subgrove._core.kinds import Floats, Rows
 from subgrove._core.text import quote
-from subgrove._data.replace_columns import Changes, Frames, Tile, changes_of
+from subgrove._data.replace_columns import Changes, Column, Frames, Tile, changes_of
 from subgrove._models.predictor import Predictions, Predictor, is_classifier, read_model, response_for
 from subgrove.exceptions import ModelError, ParameterError
 
@@ -34,12 +34,33 @@ _COPIES = 4  # copies of a batch in memory: ours, and those that models commonly
 class GridBlock:
     """All rows of a table with columns replaced, created when needed; `text` describes the values.
 
-    `numbers` has one number for each column of `Frames.infos`, if all rows have the same.
+    `numbers` has one number for each column of `Frames.infos`, if all rows have the same. `points` are the points of
+    each replaced column, on the scale of grids: one for all rows, or one for each.
     """
 
     changes: Callable[[], Changes]
     text: Callable[[], str]
     numbers: tuple[float, ...] | None = None
+    points: Mapping[str, Floats] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class RequestedRows:
+    """The rows of a request within their table.
+
+    Attributes
+    ----------
+    table : Frames
+        All rows of the table.
+    rows : int array
+        Indices of the rows.
+    column : function
+        Returns the column that replaces a feature by points.
+    """
+
+    table: Frames
+    rows: Rows
+    column: Callable[[str, Floats], Column]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,20 +74,22 @@ class PredictionRequest:
     frames: Frames
     blocks: Sequence[GridBlock]
     summarize: Callable[[Floats], Floats]
+    source: RequestedRows
 
     def split(self, n_jobs: int) -> list[PredictionRequest]:
         """Distribute the blocks over several requests."""
         if n_jobs == 1:
             return [self]
         cuts = np.linspace(0, len(self.blocks), min(n_jobs, len(self.blocks)) + 1).round().astype(int).tolist()
-        return [PredictionRequest(self.frames, self.blocks[a:b], self.summarize) for a, b in pairwise(cuts)]
+        return [replace(self, blocks=self.blocks[a:b]) for a, b in pairwise(cuts)]
 
 
 @dataclass(eq=False)
 class EffectPredictor:
     """Fulfils prediction requests, and counts calls and rows.
 
-    `n_outputs` is the number of outputs of the model, known after the first prediction.
+    `n_outputs` is the number of outputs of the model, known after the first prediction. `evaluation` states whether
+    predictions came from the model or from its trees.
     """
 
     model: Predictor
@@ -74,6 +97,7 @@ class EffectPredictor:
     batch_rows: int
     n_jobs: int | None
     n_outputs: int = 0
+    evaluation: str = ""
 
     def fresh(self) -> EffectPredictor:
         """Return a predictor with its counters at zero, which runs in the worker of a chunk."""

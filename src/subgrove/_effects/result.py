@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -137,6 +137,9 @@ class Effect(ResultView):
     sampled : (int, int), or None
         For large data, the number of sampled rows, which grids, box statistics, outliers and ICE curves come from, and
         the number of all rows, which counts and mean curves come from.
+    settings : mapping
+        "evaluation": whether predictions came from the trees of the model ("tree steps"), or from calls of the model
+        ("model predictions", with the reason).
     splits : table
         With `interactions`, a row for each split, with its `reason`, `share` of the heterogeneity and `p_value`; the
         last row is the unexplained share.
@@ -193,6 +196,7 @@ class Effect(ResultView):
     backend: Backend
     heterogeneity: Heterogeneity | None = None
     sampled: tuple[int, int] | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def curves(self) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -14,7 +14,7 @@ from subgrove._core.kinds import Floats
 from subgrove._data.columns import ColumnInfo
 from subgrove._data.replace_columns import Changes, Column, Donors, Frames, Rows
 from subgrove._effects.grid import GridAxis, has_levels
-from subgrove._effects.predict import GridBlock
+from subgrove._effects.predict import GridBlock, PredictionRequest, RequestedRows
 from subgrove._subgroups import Partition
 from subgrove.trees import Tree
 from subgrove.trees.nodes import ALL_ROWS, Node
@@ -296,15 +296,27 @@ class SubgroupRows:
             return self.describe(", ".join(axis.text(at) for axis, at in zip(axes, place, strict=True)))
 
         numbers = None if any(map(has_levels, self.data.infos)) else tuple(points)
-        return GridBlock(lambda: self._at([np.full(len(self.rows), point) for point in points]), text, numbers)
+        at = {axis.info.name: np.array([point]) for axis, point in zip(axes, points, strict=True)}
+        return GridBlock(lambda: self._at([np.full(len(self.rows), point) for point in points]), text, numbers, at)
 
     def block_of(self, points: Floats, description: str) -> GridBlock:
         """Return all rows, each at a point of its own."""
-        return GridBlock(lambda: self._at([points]), lambda: self.describe(description))
+        at = {self.data.infos[0].name: points}
+        return GridBlock(lambda: self._at([points]), lambda: self.describe(description), points=at)
 
     def unchanged(self) -> GridBlock:
         """Return all rows with their observed values."""
         return GridBlock(dict, lambda: self.describe("observed values"))
+
+    def request(self, blocks: Sequence[GridBlock], summarize: Callable[[Floats], Floats]) -> PredictionRequest:
+        """Request predictions of blocks of these rows, and their summary."""
+        names = [info.name for info in self.data.infos]
+
+        def column(name: str, points: Floats) -> Column:
+            return self.data.column(names.index(name), points)
+
+        source = RequestedRows(self.data.frames, self.rows, column)
+        return PredictionRequest(self.frames, blocks, summarize, source)
 
     def describe(self, values: str) -> str:
         """Describe a block of rows, for error messages."""

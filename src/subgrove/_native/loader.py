@@ -13,7 +13,7 @@ from types import ModuleType
 from subgrove._core.validate import warn
 from subgrove.exceptions import FallbackWarning
 
-KERNELS = ("forest", "lasso_path", "mmd_pairs", "tree_fit", "tree_steps", "tree_sums")
+KERNELS = ("forest", "lasso_path", "mmd_pairs", "tree_fit", "tree_pairs", "tree_steps", "tree_sums")
 MAX_COEFFICIENTS = 32  # of a model beyond the first, or scores of a row, that the tree kernels take
 
 
@@ -29,6 +29,7 @@ forest = load_kernel("forest")
 lasso_path = load_kernel("lasso_path")
 mmd_pairs = load_kernel("mmd_pairs")
 tree_fit = load_kernel("tree_fit")
+tree_pairs = load_kernel("tree_pairs")
 tree_steps = load_kernel("tree_steps")
 tree_sums = load_kernel("tree_sums")
 

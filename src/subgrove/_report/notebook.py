@@ -14,6 +14,7 @@ from subgrove._data.to_containers import as_count
 from subgrove._dependence.result import Dependence
 from subgrove._effects.curves import Curve
 from subgrove._effects.grid import has_levels, point_text
+from subgrove._effects.interaction_strength import InteractionStrength
 from subgrove._effects.model_fidelity import ModelFidelity
 from subgrove._effects.result import Effect
 from subgrove._fidelity.result import Fidelity
@@ -208,6 +209,17 @@ def model_fidelity_html(result: ModelFidelity) -> str:
     note = "Mean squared difference between a curve at the rows' values and its reference: less is better."
     title = f"Model fidelity of {count_of(result._n_curves, 'curve')}"
     return card(title, note, shown, folded(f"Each curve ({len(result.losses):,})", each))
+
+
+@html_of.register
+def interaction_strength_html(result: InteractionStrength) -> str:
+    """Return a row for each pair of features, the strongest interactions first."""
+    frame = result.to_frame()
+    scale = chart_scale(frame["strength"])
+    lines = ([*line, bar(scale, 0.0, line[-1])] for line in frame.itertuples(index=False))
+    shown = table([*frame.columns, ""], lines, len(frame), ".table")
+    note = f"Friedman's H-squared, and the standard deviation of the interaction in units of the {result.scale}."
+    return card(f"Interactions of {count_of(len(frame), 'pair')} of features", note, shown)
 
 
 @html_of.register

@@ -7,7 +7,6 @@ samplers are looked up in the step functions; groups of features are predicted b
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -24,12 +23,10 @@ from subgrove._models.tree_ensemble.inputs import TreeInputs
 from subgrove._models.tree_ensemble.places import Places
 from subgrove._models.tree_ensemble.reading import read_ensemble
 from subgrove._models.tree_ensemble.steps import StepFunctions
+from subgrove._models.tree_ensemble.trusted import CHECK_ROWS, check_margins, use_tree_steps
 from subgrove._scoring.context import PredictionJob, ScoringContext
 from subgrove.samplers.base import Feature
 
-SWITCH = "SUBGROVE_TREE_STEPS"
-"""Environment variable: "0" turns step functions off."""
-_CHECKED_ROWS = 256
 _LOOK_UPS = 1 << 25  # numbers that are looked up in one pass
 _PROBES = (0.1, 0.5, 0.9)  # quantiles
 
@@ -163,7 +160,7 @@ def read_tree_steps(context: ScoringContext, features: Sequence[Feature], n_thre
     NotReadable
         If the model itself has to predict; the message states the reason.
     """
-    require(os.environ.get(SWITCH) != "0", f"{SWITCH} is 0")
+    require(use_tree_steps(), "SUBGROVE_TREE_STEPS is 0")
     predictor, frames = context.predictor, context.frames
     ensemble, inputs = read_ensemble(predictor.model, predictor.method)
     n_columns = len({name for feature in features for name in feature})
@@ -205,8 +202,8 @@ def _check(predictor: Predictor, tree: TreeSteps, features: Sequence[Feature], s
     """Raise unless the trees reproduce the model's predictions of changed rows."""
     rng = stream(seed, "changed rows that tree steps are checked with")
     n, names = tree.frames.n_rows, list(dict.fromkeys(name for feature in features for name in feature))
-    rows, donors = rng.integers(n, size=_CHECKED_ROWS), rng.integers(n, size=_CHECKED_ROWS)
-    picked = rng.integers(len(names), size=_CHECKED_ROWS)
+    rows, donors = rng.integers(n, size=CHECK_ROWS), rng.integers(n, size=CHECK_ROWS)
+    picked = rng.integers(len(names), size=CHECK_ROWS)
     places = tree.steps.places[rows]
     changes: dict[str, Any] = {}
     for at, name in enumerate(names):
@@ -214,9 +211,4 @@ def _check(predictor: Predictor, tree: TreeSteps, features: Sequence[Feature], s
         changes[name] = Donors(own)
         places[:, tree.index[name]] = tree.steps.places[own, tree.index[name]]
     table = tree.frames.changed(rows, changes)
-    theirs = predictor.predict(table, _CHECKED_ROWS, lambda row: "changed rows that a tree model is checked with")
-    ours = tree.ensemble.response(tree.steps.predict(places))
-    require(theirs.shape == ours.shape and theirs.dtype.kind == "f", "the model has another kind of predictions")
-    scale = max(float(np.ptp(theirs)), float(np.abs(theirs).max()) * 1e-6, 1e-300)
-    difference = float(np.abs(theirs - ours).max())
-    require(difference <= tree.ensemble.tolerance * scale, "its trees do not reproduce its predictions")
+    check_margins(predictor, tree.ensemble, table, tree.steps.predict(places))

@@ -5,6 +5,7 @@ from subgrove.plots.effects import effect, effects
 from subgrove.plots.fidelity import fidelity
 from subgrove.plots.gap import gap, relative_importance
 from subgrove.plots.importance import importance, importance_by_depth, subgroup_importance
+from subgrove.plots.interactions import interaction_strength
 from subgrove.plots.tree import tree
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "gap",
     "importance",
     "importance_by_depth",
+    "interaction_strength",
     "relative_importance",
     "subgroup_importance",
     "tree",

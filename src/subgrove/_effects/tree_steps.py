@@ -1,0 +1,207 @@
+"""Predictions of effects from the step functions of tree ensembles, instead of calls of the model.
+
+With all columns but one fixed, a tree ensemble is a step function: one pass over the trees serves all grid points of
+all features. The step functions must first reproduce the model's own predictions of `CHECK_ROWS` rows, with values of
+the grids; otherwise, and for few predictions, the model predicts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from subgrove._core.kinds import Floats, Rows
+from subgrove._data.replace_columns import Column, Frames
+from subgrove._effects.predict import EffectPredictor, GridBlock, PredictionRequest, RequestedRows
+from subgrove._models.tree_ensemble.curves import ChangedColumn, changed_margins
+from subgrove._models.tree_ensemble.places import Places
+from subgrove._models.tree_ensemble.steps import StepFunctions
+from subgrove._models.tree_ensemble.trusted import CHECK_ROWS, TREE_STEPS, Encode, model_predictions, trusted_steps
+
+MIN_ROWS = 5000  # predictions from which on the trees are read
+_PASS_NUMBERS = 1 << 24  # margins that one pass over the trees returns at most
+_FEW = 8  # predictions of a row that are cheaper than its step functions
+
+
+Work = tuple[EffectPredictor, Sequence[PredictionRequest]]
+
+
+def run_together(work: Sequence[Work]) -> list[list[Floats]]:
+    """Return the summarized predictions of requests, from the trees of the model if they can be used.
+
+    All predictors must be those of one model and of the same outputs, and all requests for rows of one table; one pass
+    over the trees then serves all of them. Check rows are counted by the first predictor.
+    """
+    requests = [request for _, some in work for request in some]
+    n = sum(len(each.source.rows) * len(each.blocks) for each in requests)
+    reason = f"{n} predictions are few" if n < MIN_ROWS else ""
+    if not reason:
+        first, grids = work[0][0], _Grids.of(requests)
+        trusted = trusted_steps(first.model, grids.table.X, [grids.points_table], grids.check)
+        reason = trusted.reason
+    for predictor, _ in work:
+        predictor.evaluation = model_predictions(reason) if reason else TREE_STEPS
+    if reason or trusted.steps is None:
+        return [predictor.run(some) for predictor, some in work]
+    found = iter(_Evaluation(first, trusted.steps, grids).run(requests))
+    for predictor, _ in work:
+        predictor.n_outputs = first.n_outputs
+    return [[next(found) for _ in some] for _, some in work]
+
+
+@dataclass(frozen=True, eq=False)
+class _GridColumn:
+    """All grid points of one feature, sorted, and how a column is replaced."""
+
+    points: Floats
+    column: Callable[[str, Floats], Column]
+
+
+@dataclass(frozen=True, eq=False)
+class _Grids:
+    """Grid points of all requests.
+
+    Attributes
+    ----------
+    table : Frames
+        The table.
+    columns : dict
+        Feature -> its points.
+    points_table : table
+        Row k has the k-th point of each feature; shorter grids repeat their first point.
+    changed : list of tuples of str
+        Features that are replaced together.
+    places : dict
+        Feature -> places of its points; filled when the trees have been read.
+    """
+
+    table: Frames
+    columns: dict[str, _GridColumn]
+    points_table: Any
+    changed: list[tuple[str, ...]]
+    places: dict[str, Places]
+
+    @classmethod
+    def of(cls, requests: Sequence[PredictionRequest]) -> _Grids:
+        """Collect the points of all blocks."""
+        points: dict[str, list[Floats]] = {}
+        sources: dict[str, RequestedRows] = {}
+        for request in requests:
+            for block in request.blocks:
+                for name, values in block.points.items():
+                    points.setdefault(name, []).append(values)
+                    sources[name] = request.source
+        columns = {
+            name: _GridColumn(np.unique(np.concatenate(values)), sources[name].column)
+            for name, values in points.items()
+        }
+        changed = dict.fromkeys(tuple(block.points) for each in requests for block in each.blocks)
+        whole = requests[0].source.table
+        infos = {name: info for each in requests for name, info in each.source.table.infos.items()}
+        table = Frames(whole.X, [*infos.values()], whole.train)
+        n = max((len(each.points) for each in columns.values()), default=1)
+        longer = {
+            name: np.append(own.points, np.full(n - len(own.points), own.points[0])) for name, own in columns.items()
+        }
+        replaced = {name: columns[name].column(name, values) for name, values in longer.items()}
+        return cls(table, columns, table.changed(np.zeros(n, dtype=np.intp), replaced), list(changed), {})
+
+    def check(self, steps: StepFunctions, encode: Encode) -> tuple[Any, Floats]:
+        """Return random rows with random points of the features that requests replace, and their margins."""
+        encoded = encode(self.points_table)
+        for name, column in self.columns.items():
+            own = steps.columns[self.table.names.index(name)]
+            self.places[name] = own.of(encoded[: len(column.points), list(own.inputs)])
+        rng, n = np.random.default_rng(0), -(-CHECK_ROWS // len(self.changed))
+        rows = rng.integers(self.table.n_rows, size=n)
+        places = np.tile(steps.places[rows], (len(self.changed), 1))
+        blocks = []
+        for number, names in enumerate(self.changed):
+            drawn = {name: rng.integers(len(self.columns[name].points), size=n) for name in names}
+            blocks.append({name: self._replacement(name, at) for name, at in drawn.items()})
+            for name, at in drawn.items():
+                places[number * n : (number + 1) * n, self.table.names.index(name)] = self.places[name][at]
+        some = Frames(self.table.changed(rows, {}), [*self.table.infos.values()], self.table.train)
+        return some.tile(len(blocks)).fill(blocks), steps.predict(places)
+
+    def _replacement(self, name: str, at: Rows) -> Column:
+        return self.columns[name].column(name, self.columns[name].points[at])
+
+    def places_of(self, name: str, points: Floats) -> Places:
+        """Return the places of points of a feature."""
+        return self.places[name][self.columns[name].points.searchsorted(points)]
+
+
+@dataclass(frozen=True, eq=False)
+class _Evaluation:
+    """Evaluates requests by step functions."""
+
+    predictor: EffectPredictor
+    steps: StepFunctions
+    grids: _Grids
+
+    def run(self, requests: Sequence[PredictionRequest]) -> list[Floats]:
+        """Return the summarized predictions of each request."""
+        summaries: list[list[Floats]] = [[] for _ in requests]
+        n = sum(len(each.source.rows) * len(each.blocks) for each in requests)
+        few = n <= _FEW * self.grids.table.n_rows
+        one_column = [not few and all(len(block.points) == 1 for block in each.blocks) for each in requests]
+        for numbers in self._passes(requests, one_column):
+            wanted = [self._changed(part) for _, part in numbers]
+            for (number, part), margins in zip(numbers, changed_margins(self.steps, wanted), strict=True):
+                summaries[number].append(part.summarize(self._response(margins)))
+        for number, request in enumerate(requests):
+            if not one_column[number]:
+                for block in request.blocks:
+                    margins = self._predicted(request.source.rows, block)
+                    summaries[number].append(request.summarize(self._response(margins.T[None])))
+        return [np.concatenate(some) for some in summaries]
+
+    def _passes(
+        self, requests: Sequence[PredictionRequest], one_column: Sequence[bool]
+    ) -> Iterator[list[tuple[int, PredictionRequest]]]:
+        """Yield parts of the requests that replace one column, as many as one pass over the trees may serve."""
+        parts: list[tuple[int, PredictionRequest]] = []
+        room = 0
+        for number, request in enumerate(requests):
+            if not one_column[number]:
+                continue
+            size = len(request.source.rows) * self.steps.ensemble.n_outputs
+            most = max(_PASS_NUMBERS // size, 1)
+            for start in range(0, len(request.blocks), most):
+                part = replace(request, blocks=request.blocks[start : start + most])
+                if parts and room < size * len(part.blocks):
+                    yield parts
+                    parts = []
+                room = (room if parts else _PASS_NUMBERS) - size * len(part.blocks)
+                parts.append((number, part))
+        if parts:
+            yield parts
+
+    def _changed(self, request: PredictionRequest) -> ChangedColumn:
+        """Return rows and places of a request that replaces one column."""
+        ((name,),) = {tuple(block.points) for block in request.blocks}
+        points = np.stack([block.points[name] for block in request.blocks])
+        places = self.grids.places_of(name, points[:, 0] if points.shape[1] == 1 else points)
+        return ChangedColumn(self.grids.table.names.index(name), request.source.rows, places)
+
+    def _predicted(self, rows: Rows, block: GridBlock) -> Floats:
+        """Return the margins of one block, whatever it replaces."""
+        places = self.steps.places[rows]
+        for name, points in block.points.items():
+            places[:, self.grids.table.names.index(name)] = self.grids.places_of(name, points)
+        return self.steps.predict(places)
+
+    def _response(self, margins: Floats) -> Floats:
+        """Return the predictions of the outputs with a curve for margins: (blocks, outputs, rows)."""
+        ensemble = self.steps.ensemble
+        if ensemble.link != "identity" or ensemble.n_classes:
+            rows = margins.transpose(0, 2, 1).reshape(-1, margins.shape[1])
+            shape = (len(margins), margins.shape[2], -1)
+            margins = ensemble.response(rows).reshape(shape).transpose(0, 2, 1)
+        self.predictor.n_outputs = margins.shape[1]
+        columns = self.predictor.outputs.columns(margins.shape[1])
+        return np.ascontiguousarray(margins if len(columns) == margins.shape[1] else margins[:, columns])
