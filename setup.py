@@ -1,5 +1,12 @@
-"""The compiled kernels, which are optional: without a C compiler the package installs and runs with fallbacks."""
+"""The compiled kernels, which are optional: without a C compiler the package installs and runs with fallbacks.
 
+With `SUBGROVE_REQUIRE_COMPILED=1` they are not: the build then fails if a kernel cannot be compiled, so that no wheel
+without them is published.
+"""
+
+import os
+import sys
+import sysconfig
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +24,18 @@ SOURCES = {
 # No operations are fused, so that all processors give the same numbers; comparisons that trap would not be vectorized.
 FLAGS = ["-O3", "-ffp-contract=off", "-fno-trapping-math"]
 WIDE_FLAGS = ["-ffp-contract=fast"]  # of `*_wide.c`, the variant for processors with fused multiply-add
+MSVC_FLAGS = ["/O2", "/std:c11"]  # `restrict` is of C99; Microsoft's compiler knows it from /std:c11 on
+DEBUG = "-g" in os.environ.get("CFLAGS", "").split()
+STRIP_FLAGS = [] if DEBUG else ["-g0"]  # Python's own flags include debug information
+STRIP_LINK_FLAGS = [] if DEBUG or not sys.platform.startswith("linux") else ["-Wl,-s"]
+
+REQUIRED = os.environ.get("SUBGROVE_REQUIRE_COMPILED", "0") not in ("", "0")
+# One build serves Python 3.11 and later, except free-threaded Python, which has no limited API: it needs its own.
+LIMITED_API = not sysconfig.get_config_var("Py_GIL_DISABLED")
 
 
 class BuildKernels(build_ext):
-    """Compile `*_wide.c` with its own flags."""
+    """Compile with the flags of the compiler, and `*_wide.c` with its own."""
 
     def build_extension(self, ext: Extension) -> None:
         """Compile one kernel.
@@ -30,6 +45,10 @@ class BuildKernels(build_ext):
         ext : Extension
             The kernel.
         """
+        if self.compiler.compiler_type == "msvc":
+            ext.extra_compile_args = MSVC_FLAGS
+        else:
+            ext.extra_compile_args, ext.extra_link_args = FLAGS + STRIP_FLAGS, STRIP_LINK_FLAGS
         compile_file = self.compiler._compile
 
         def with_own_flags(obj: str, src: str, *rest: Any) -> None:
@@ -49,13 +68,13 @@ setup(
         Extension(
             f"subgrove._native._{kernel}",
             [str(NATIVE / f"{source}.c") for source in sources],
-            extra_compile_args=FLAGS,
-            py_limited_api=True,
-            optional=True,
+            define_macros=[("Py_LIMITED_API", "0x030b0000")] if LIMITED_API else [],
+            py_limited_api=LIMITED_API,
+            optional=not REQUIRED,
             depends=[str(header) for header in sorted(NATIVE.glob("*.h"))],
         )
         for kernel, sources in SOURCES.items()
     ],
     cmdclass={"build_ext": BuildKernels},
-    options={"bdist_wheel": {"py_limited_api": "cp311"}},
+    options={"bdist_wheel": {"py_limited_api": "cp311"}} if LIMITED_API else {},
 )
