@@ -69,10 +69,11 @@ $(BIN)/python:
 
 $(VENV)/.demo: $(BIN)/python pyproject.toml constraints.txt $(SOURCES)
 	rm -rf build
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt ".[plot]"
 	touch $@
 
 $(VENV)/.dev: $(BIN)/python pyproject.toml constraints.txt $(SOURCES)
 	rm -rf build
-	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --constraint constraints.txt ".[dev]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt . --group dev
 	touch $@ $(VENV)/.demo

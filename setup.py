@@ -1,10 +1,11 @@
 """The compiled kernels, which are optional: without a C compiler the package installs and runs with fallbacks.
 
 With `SUBGROVE_REQUIRE_COMPILED=1` they are not: the build then fails if a kernel cannot be compiled, so that no wheel
-without them is published.
+without them is published. Links of README.md to files of the repository become addresses, for package indexes.
 """
 
 import os
+import re
 import sys
 import sysconfig
 from pathlib import Path
@@ -32,6 +33,21 @@ STRIP_LINK_FLAGS = [] if DEBUG or not sys.platform.startswith("linux") else ["-W
 REQUIRED = os.environ.get("SUBGROVE_REQUIRE_COMPILED", "0") not in ("", "0")
 # One build serves Python 3.11 and later, except free-threaded Python, which has no limited API: it needs its own.
 LIMITED_API = not sysconfig.get_config_var("Py_GIL_DISABLED")
+
+REPOSITORY = "https://github.com/subgrove/subgrove"
+LINK = re.compile(r"(?P<image>!?)\[(?P<text>[^\]]*)\]\((?![a-z]+:|#)(?P<target>[^)\s]+)\)")
+
+
+def readme_of_an_index() -> str:
+    """Return README.md with addresses instead of links to files, at the tag of this version."""
+    version = re.search('__version__ = "(.+)"', Path("src/subgrove/_version.py").read_text(encoding="utf-8"))
+    assert version
+
+    def with_address(link: re.Match[str]) -> str:
+        view = "raw" if link["image"] else "blob"
+        return f"{link['image']}[{link['text']}]({REPOSITORY}/{view}/v{version[1]}/{link['target']})"
+
+    return LINK.sub(with_address, Path("README.md").read_text(encoding="utf-8"))
 
 
 class BuildKernels(build_ext):
@@ -75,6 +91,8 @@ setup(
         )
         for kernel, sources in SOURCES.items()
     ],
+    long_description=readme_of_an_index(),
+    long_description_content_type="text/markdown",
     cmdclass={"build_ext": BuildKernels},
     options={"bdist_wheel": {"py_limited_api": "cp311"}} if LIMITED_API else {},
 )
