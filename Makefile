@@ -1,6 +1,8 @@
 # make demo   set up, run the bike application, say where its output is
 # make test   set up, then every check: format, lint, types, import directions, tests, doc examples,
 #             documentation site
+# make test-lowest          the tests of PART on the lowest versions of the dependencies, in .venv-lowest
+# make test-python PY=3.13  the tests of PART on another Python and the newest versions, in .venv-3.13
 # make docs   the documentation site, in site/; open site/index.html
 # make gallery   runs the scripts of examples/ at full size and writes docs/gallery/ (one to three minutes)
 # make bench  every benchmark; says first how long that takes (BENCH="--quick", or BENCH="--only trees effects", for less)
@@ -18,7 +20,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 # What one step has compiled is read by the next, also where a machine's settings forbid to keep it.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: browser demo docs docstrings gallery test test-slow types bench benchmark reproduce clean
+.PHONY: browser demo docs docstrings gallery test test-lowest test-python test-slow types bench benchmark reproduce clean
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/bike.py --out demo
@@ -51,6 +53,23 @@ test-slow: $(VENV)/.dev browser
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt "ray>=2.10"
 	$(ONE_THREAD) $(BIN)/python -m pytest -n auto --dist worksteal -m slow
 
+# Other versions: each has an environment of its own, with what PART needs. PART=tests runs every quick test there.
+PART ?= $(addprefix tests/,cli contracts core data native regress release samplers scale trees)
+EXTRAS := dask,plot,polars,pyarrow,skops,xlsx
+define test_with
+	$(2) -m venv $(1)
+	$(1)/bin/python -m pip install --quiet --disable-pip-version-check "pip>=25.1"
+	rm -rf build
+	$(1)/bin/python -m pip install --quiet $(3) ".[$(EXTRAS)]" --group test
+	$(ONE_THREAD) $(1)/bin/python -m pytest -n auto --dist worksteal -m "not slow" $(PART)
+endef
+
+test-lowest:
+	$(call test_with,.venv-lowest,$(PYTHON),--constraint constraints-lowest.txt)
+
+test-python:
+	$(call test_with,.venv-$(PY),python$(PY),)
+
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.everything $(BENCH)
 
@@ -61,7 +80,7 @@ reproduce: $(VENV)/.dev
 	$(BIN)/python -m experiments summary
 
 clean:
-	rm -rf $(VENV) build demo site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-* build demo site .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(BIN)/python:
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'subgrove needs Python 3.11 or newer')"

@@ -17,6 +17,7 @@ from tools.structure import python_files
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 NOT_INSTALLED = {"ray": "ray", "torch": "torch"}  # extras that the development environment leaves out
+NOT_TESTED = {"onnxruntime", "ray", "torch"}  # at their lowest versions: docs/compatibility.md has the reasons
 
 
 def imported() -> set[str]:
@@ -60,3 +61,14 @@ def test_extra_all_has_every_extra() -> None:
     extras = PROJECT["optional-dependencies"]
     (line,) = extras["all"]
     assert set(re.split(r"[\[\],]", line)[1:-1]) == set(extras) - {"all"}
+
+
+def test_lowest_versions_are_those_of_the_metadata() -> None:
+    lines = (ROOT / "constraints-lowest.txt").read_text(encoding="utf-8").splitlines()
+    tested = dict(line.split("==") for line in lines if "==" in line)
+    declared = [
+        *PROJECT["dependencies"],
+        *(line for lines in PROJECT["optional-dependencies"].values() for line in lines),
+    ]
+    floors = dict(re.sub(r"\[.*\]", "", line).split(">=") for line in declared if ">=" in line)
+    assert tested == {name: floor for name, floor in floors.items() if name not in NOT_TESTED}
