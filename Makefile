@@ -4,6 +4,7 @@
 # make test-lowest          the tests of PART on the lowest versions of the dependencies, in .venv-lowest
 # make test-python PY=3.13  the tests of PART on another Python and the newest versions, in .venv-3.13
 # make docs   the documentation site, in site/; open site/index.html
+# make changelog   collects changelog.d into CHANGELOG.md, for a release
 # make gallery   runs the scripts of examples/ at full size and writes docs/gallery/ (one to three minutes)
 # make bench  every benchmark; says first how long that takes (BENCH="--quick", or BENCH="--only trees effects", for less)
 # make reproduce   the paper's tables and figures, and docs/reproduction.md; goes on where it was stopped
@@ -20,7 +21,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 # What one step has compiled is read by the next, also where a machine's settings forbid to keep it.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: browser demo docs docstrings gallery test test-lowest test-python test-slow types bench benchmark reproduce clean
+.PHONY: browser changelog demo docs docstrings gallery test test-lowest test-python test-slow types bench benchmark reproduce clean
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/bike.py --out demo
@@ -29,6 +30,7 @@ test:
 	$(MAKE) --no-print-directory --jobs 2 --output-sync $(VENV)/.dev browser
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/sp-repo-review .
 	$(MAKE) --no-print-directory --jobs 2 --output-sync types docstrings docs
 	$(ONE_THREAD) $(BIN)/python -m pytest -n auto --dist worksteal -m "not slow"
 
@@ -78,6 +80,9 @@ benchmark: bench
 reproduce: $(VENV)/.dev
 	$(BIN)/python -m experiments everything --jobs $(JOBS) $(SIZE)
 	$(BIN)/python -m experiments summary
+
+changelog: $(VENV)/.dev
+	$(BIN)/scriv collect
 
 clean:
 	rm -rf $(VENV) .venv-* build demo site .pytest_cache .mypy_cache .ruff_cache .hypothesis
