@@ -52,7 +52,7 @@ browser:
 	tools/browser.sh
 
 test-slow: $(VENV)/.dev browser
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt "ray>=2.10"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt "ray>=2.10" --group release
 	$(ONE_THREAD) $(BIN)/python -m pytest -n auto --dist worksteal -m slow
 
 # Other versions: each has an environment of its own, with what PART needs. PART=tests runs every quick test there.
