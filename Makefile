@@ -2,7 +2,8 @@
 # make test   set up, then every check: format, lint, types, import directions, tests, doc examples,
 #             documentation site
 # make test-lowest          the tests of PART on the lowest versions of the dependencies, in .venv-lowest
-# make test-python PY=3.13  the tests of PART on another Python and the newest versions, in .venv-3.13
+# make test-python PY=3.13  the tests of PART on another Python (`python3.13` on the PATH; with pyenv, PYENV_VERSION
+#                           selects it) and the newest versions, in .venv-3.13
 # make docs   the documentation site, in site/; open site/index.html
 # make changelog   collects changelog.d into CHANGELOG.md, for a release
 # make gallery   runs the scripts of examples/ at full size and writes docs/gallery/ (one to three minutes)

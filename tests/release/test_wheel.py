@@ -63,7 +63,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def wheel(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel, built from the source distribution and repaired."""
     built, repaired = tmp_path_factory.mktemp("built"), tmp_path_factory.mktemp("repaired")
-    build = [sys.executable, "-m", "build", "--no-isolation", "--outdir", built]
+    build: list[str | Path] = [sys.executable, "-m", "build", "--no-isolation", "--outdir", built]
     printed = run(build, source, SUBGROVE_REQUIRE_COMPILED="1")
     assert "Successfully built" in printed
     run([sys.executable, "-m", "twine", "check", "--strict", *built.iterdir()], source)
@@ -98,7 +98,16 @@ def test_wheel_passes_the_audits(wheel: Path) -> None:
 def test_wheel_gives_the_same_numbers_where_there_is_no_compiler(wheel: Path, tmp_path: Path) -> None:
     venv.create(tmp_path / "clean", with_pip=True)
     programs = tmp_path / "clean" / "bin"
-    install = [programs / "python", "-m", "pip", "install", "-q", "--only-binary=:all:", "-c", ROOT / "constraints.txt"]
+    install: list[str | Path] = [
+        programs / "python",
+        "-m",
+        "pip",
+        "install",
+        "-q",
+        "--only-binary=:all:",
+        "-c",
+        ROOT / "constraints.txt",
+    ]
     run([*install, wheel], tmp_path)
     alone = {"PATH": str(programs), "CC": "false"}
     run([programs / "subgrove", "demo"], tmp_path, **alone)
