@@ -1,7 +1,11 @@
 # make demo   set up, run the bike application, say where its output is
 # make test   set up, then every check: format, lint, types, import directions, tests, doc examples,
 #             documentation site
+# make test-lowest          the tests of PART on the lowest versions of the dependencies, in .venv-lowest
+# make test-python PY=3.13  the tests of PART on another Python (`python3.13` on the PATH; with pyenv, PYENV_VERSION
+#                           selects it) and the newest versions, in .venv-3.13
 # make docs   the documentation site, in site/; open site/index.html
+# make changelog   collects changelog.d into CHANGELOG.md, for a release
 # make gallery   runs the scripts of examples/ at full size and writes docs/gallery/ (one to three minutes)
 # make bench  every benchmark; says first how long that takes (BENCH="--quick", or BENCH="--only trees effects", for less)
 # make reproduce   the paper's tables and figures, and docs/reproduction.md; goes on where it was stopped
@@ -18,7 +22,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 # What one step has compiled is read by the next, also where a machine's settings forbid to keep it.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: browser demo docs docstrings gallery test test-slow types bench benchmark reproduce clean
+.PHONY: browser changelog demo docs docstrings gallery test test-lowest test-python test-slow types bench benchmark reproduce clean
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/bike.py --out demo
@@ -27,6 +31,7 @@ test:
 	$(MAKE) --no-print-directory --jobs 2 --output-sync $(VENV)/.dev browser
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/sp-repo-review .
 	$(MAKE) --no-print-directory --jobs 2 --output-sync types docstrings docs
 	$(ONE_THREAD) $(BIN)/python -m pytest -n auto --dist worksteal -m "not slow"
 
@@ -48,8 +53,25 @@ browser:
 	tools/browser.sh
 
 test-slow: $(VENV)/.dev browser
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt "ray>=2.10"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt "ray>=2.10" --group release
 	$(ONE_THREAD) $(BIN)/python -m pytest -n auto --dist worksteal -m slow
+
+# Other versions: each has an environment of its own, with what PART needs. PART=tests runs every quick test there.
+PART ?= $(addprefix tests/,cli contracts core data native regress release samplers scale trees)
+EXTRAS := dask,plot,polars,pyarrow,skops,xlsx
+define test_with
+	$(2) -m venv $(1)
+	$(1)/bin/python -m pip install --quiet --disable-pip-version-check "pip>=25.1"
+	rm -rf build
+	$(1)/bin/python -m pip install --quiet $(3) ".[$(EXTRAS)]" --group test
+	$(ONE_THREAD) $(1)/bin/python -m pytest -n auto --dist worksteal -m "not slow" $(PART)
+endef
+
+test-lowest:
+	$(call test_with,.venv-lowest,$(PYTHON),--constraint constraints-lowest.txt)
+
+test-python:
+	$(call test_with,.venv-$(PY),python$(PY),)
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.everything $(BENCH)
@@ -60,8 +82,11 @@ reproduce: $(VENV)/.dev
 	$(BIN)/python -m experiments everything --jobs $(JOBS) $(SIZE)
 	$(BIN)/python -m experiments summary
 
+changelog: $(VENV)/.dev
+	$(BIN)/scriv collect
+
 clean:
-	rm -rf $(VENV) build demo site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-* build demo site .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(BIN)/python:
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'subgrove needs Python 3.11 or newer')"
@@ -69,10 +94,11 @@ $(BIN)/python:
 
 $(VENV)/.demo: $(BIN)/python pyproject.toml constraints.txt $(SOURCES)
 	rm -rf build
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt ".[plot]"
 	touch $@
 
 $(VENV)/.dev: $(BIN)/python pyproject.toml constraints.txt $(SOURCES)
 	rm -rf build
-	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --constraint constraints.txt ".[dev]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt . --group dev
 	touch $@ $(VENV)/.demo

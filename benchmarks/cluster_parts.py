@@ -118,7 +118,7 @@ class Cluster:
         """The number of a process that is at work."""
         if self.name == "dask":
             return next(iter(self.client.run(os.getpid).values()), None)
-        mark = {"local": "joblib.externals.loky", "ray": "ray::in_ray"}[self.name]
+        mark = {"local": "loky.backend", "ray": "ray::in_ray"}[self.name]
         import psutil
 
         below = psutil.Process().children(recursive=True) if self.name == "local" else psutil.process_iter()

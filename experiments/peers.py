@@ -1,7 +1,7 @@
 """Conditional importance by other packages, on the rows of the ground-truth simulation.
 
 Each explains x1 in the true model (setting I), with its own sampler fitted on the training rows, and its own arithmetic
-where it has some. `python -m pip install "subgrove[peers]"` installs them.
+where it has some. `python -m pip install --group peers` installs them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from experiments.peers_report import draw, section
 from experiments.units import Size, Unit, seed_of
 from subgrove._core.kinds import Floats
 
-BEYOND = "other packages on the rows of ground_truth, setting I (needs the extra peers)"
+BEYOND = "other packages on the rows of ground_truth, setting I (needs the group peers)"
 
 _REPETITIONS = {300: 100, 3000: 30}
 
@@ -41,7 +41,7 @@ def units(size: Size) -> list[Unit]:
     missing = missing_packages()
     if missing:
         labels = f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed"
-        raise ModuleNotFoundError(f'{labels}. Run `python -m pip install "subgrove[peers]"`.')
+        raise ModuleNotFoundError(f"{labels}. Run `python -m pip install --group peers`.")
     cells = [("linear", 300, 10)] if size.quick else list(product(sg.simulate.PAPER, ROWS, FEATURES))
     listed = [(at, one_unit(size, "I", *cell, at)) for cell in cells for at in range(_repetitions(size, cell[1]))]
     return [unit for _, unit in sorted(listed, key=lambda one: one[0])]

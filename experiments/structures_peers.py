@@ -3,7 +3,7 @@
 hidimstat's conditional feature importance with a random forest and with gradient boosting as imputation models, and
 fippy's Gaussian sampler. They take numbers: nominal columns are one-hot encoded for them, levels of x1 are codes, which
 hidimstat predicts by the classifier of the same kind. Structures with missing values are left out, since they reject
-them. `python -m pip install "subgrove[peers]"` installs them.
+them. `python -m pip install --group peers` installs them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from experiments.peers import _Fitted, _global_seed
 from experiments.units import Size, Unit, seed_of
 from subgrove._core.kinds import Floats
 
-BEYOND = "other packages on the dependence structures of `structures` (needs the extra peers)"
+BEYOND = "other packages on the dependence structures of `structures` (needs the group peers)"
 REPETITIONS = 15
 PACKAGES = ("hidimstat_forest", "hidimstat_boosting", "fippy_gaussian")
 _FEW = 10  # values up to which hidimstat takes a column as levels
@@ -37,9 +37,7 @@ def units(size: Size) -> list[Unit]:
     """The first repetitions of `structures`, without missing values."""
     missing = [name for name in ("fippy", "hidimstat") if find_spec(name) is None]
     if missing:
-        raise ModuleNotFoundError(
-            f'Not installed: {", ".join(missing)}. Run `python -m pip install "subgrove[peers]"`.'
-        )
+        raise ModuleNotFoundError(f"Not installed: {', '.join(missing)}. Run `python -m pip install --group peers`.")
     own = Size(size.reps or (2 if size.quick else REPETITIONS), *list(vars(size).values())[1:])
     return [unit for unit in structures.units(own) if unit.params["structure"] != "missing values"]
 

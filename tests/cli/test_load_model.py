@@ -115,6 +115,7 @@ def test_skops_lists_untrusted_types(folder: Path) -> None:
 
 
 def test_a_file_that_is_no_model_is_error_message(folder: Path) -> None:
+    pytest.importorskip("onnxruntime")
     for name in ("model.skops", "model.onnx", "model.joblib"):
         Path(name).write_bytes(b"not a model")
         with pytest.raises((InputError, ModelError), match=name):
@@ -142,6 +143,7 @@ def to_onnx(model: Any, path: str, inputs: list[Any], **options: Any) -> None:
 
 
 def test_onnx_with_matrix_input_predicts_like_the_model(houses: Path) -> None:
+    pytest.importorskip("skl2onnx")
     from skl2onnx.common.data_types import FloatTensorType
 
     to_onnx(linear(), "model.onnx", [("input", FloatTensorType([None, 2]))])
@@ -155,6 +157,7 @@ def test_onnx_with_matrix_input_predicts_like_the_model(houses: Path) -> None:
 
 @pytest.mark.parametrize("zipmap", [True, False])
 def test_onnx_classifier_with_one_input_per_column_predicts_like_the_model(houses: Path, zipmap: bool) -> None:
+    pytest.importorskip("skl2onnx")
     from skl2onnx.common.data_types import FloatTensorType, StringTensorType
 
     inputs = [("kind", StringTensorType([None, 1])), *((name, FloatTensorType([None, 1])) for name in NUMBERS)]
@@ -174,6 +177,7 @@ def test_onnx_classifier_with_one_input_per_column_predicts_like_the_model(house
 
 
 def test_onnx_with_numeric_input_rejects_levels(houses: Path) -> None:
+    pytest.importorskip("skl2onnx")
     from skl2onnx.common.data_types import FloatTensorType
 
     to_onnx(linear(), "model.onnx", [("input", FloatTensorType([None, 2]))])

@@ -113,4 +113,4 @@ def test_packages_that_are_missing_end_the_command(
 ) -> None:
     monkeypatch.setattr(peers, "missing_packages", lambda: ["fippy", "knockpy"])
     assert main(["peers", "run", "--out", str(tmp_path)]) == 1
-    assert 'fippy, knockpy are not installed. Run `python -m pip install "subgrove[peers]"`' in capsys.readouterr().err
+    assert "fippy, knockpy are not installed. Run `python -m pip install --group peers`" in capsys.readouterr().err

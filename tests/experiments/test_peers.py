@@ -108,7 +108,7 @@ def test_a_lost_cell_says_how_sure_that_is() -> None:
     assert "none of these differences is more than two standard errors" in text
 
 
-@pytest.mark.skipif(not HERE, reason="the extra peers is not installed")
+@pytest.mark.skipif(not HERE, reason="the group peers is not installed")
 @pytest.mark.parametrize("name", list(peers.PEERS))
 def test_each_package_finds_an_importance_near_the_truth_where_all_is_normal(name: str) -> None:
     state = str(np.random.get_state())  # noqa: NPY002  # that it is left alone is the point

@@ -34,7 +34,7 @@ def test_every_dependency_is_listed() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert {re.split("[><=]", line)[0] for line in project["dependencies"]} == set(REQUIRED)
     extras = project["optional-dependencies"]
-    users = [extras[name] for name in ("dask", "polars", "pyarrow", "ray", "skops", "torch", "onnx")]
+    users = [extras[name] for name in ("dask", "plot", "polars", "pyarrow", "ray", "skops", "torch", "onnx")]
     assert {re.split(r"[\[><=]", line)[0] for lines in users for line in lines} == set(OPTIONAL)
 
 

@@ -161,6 +161,7 @@ def test_one_row_is_predicted_by_itself() -> None:
     assert np.isnan(forest.out_of_bag).all()
 
 
+@needs_compiler
 def test_neighbouring_floats_are_distinguished() -> None:
     low = 1.0
     X = np.repeat([[low], [np.nextafter(low, 2)]], 50, axis=0)
@@ -178,6 +179,7 @@ def test_columns_of_few_and_of_many_values_are_split_in_the_same_way(distinct: i
     assert np.mean(np.abs(predicted - y) > 1e-9) < 0.002  # rows beside the cut that no bag held
 
 
+@needs_compiler
 def test_scale_and_level_of_the_output_change_nothing() -> None:
     X, y = sample(300, 4, 0)
     small, large = grow_forest(X, y[:, None], n_trees=20), grow_forest(X, 100 + 0.5 * y[:, None], n_trees=20)
@@ -283,6 +285,7 @@ def test_the_forest_of_scikit_learn_takes_numbers_beyond_single_precision(monkey
     assert np.isfinite(forest.predict(X)).all()
 
 
+@needs_compiler
 def test_nodes_with_one_level_are_not_split_by_rounding() -> None:
     """A rare level that nothing predicts: trees are about as deep as scikit-learn's, without chains of nodes."""
     rng = np.random.default_rng(0)

@@ -67,10 +67,11 @@ def moved_links(text: str, source: str) -> str:
 
 
 def changes() -> str:
-    """The fragments of changelog.d as one list."""
+    """The fragments of changelog.d as one list, then the released versions."""
     fragments = sorted(path for path in (ROOT / "changelog.d").glob("*.md") if path.name != "README.md")
     lines = [f"- {' '.join(path.read_text(encoding='utf-8').split())}" for path in fragments]
-    return "# Changes\n\nWhat is new since the last release.\n\n" + "\n".join(lines) + "\n"
+    released = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").partition("<!-- scriv-insert-here -->")[2]
+    return "# Changes\n\nWhat is new since the last release.\n\n" + "\n".join(lines) + "\n" + released
 
 
 def text_of(source: str) -> str:

@@ -99,7 +99,7 @@ def _labels(y: Any) -> Any:
 
 def _without_rare_classes(y: Any, target: str) -> tuple[Any, list[str]]:
     """Return the rows of classes with enough rows for training and validation, and notes on the others."""
-    counts = y.value_counts()
+    counts = y.value_counts(sort=False).sort_values(ascending=False, kind="stable")  # ties in the order of rows
     fewest = MIN_CLASS_ROWS if (counts >= MIN_CLASS_ROWS).sum() > 1 else FEWEST_CLASS_ROWS
     rare, few = counts[counts < fewest], counts[(counts >= fewest) & (counts < MIN_CLASS_ROWS)]
     if len(counts) - len(rare) > MOST_CLASSES:

@@ -51,7 +51,7 @@ def _lazy_table(path: Path) -> Any:
 
 
 def _read_sample(source: Any, select: SelectColumns, options: DataOptions) -> RawTable:
-    import narwhals as nw
+    import narwhals.stable.v2 as nw
 
     from subgrove._scale.large_data import read_chunks
     from subgrove._scale.readers import sample_rows

@@ -12,6 +12,7 @@ Results go to standard output; notes, progress and errors to standard error, so 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -130,6 +131,8 @@ def check_output(path: Path | None, option: str, suffixes: tuple[str, ...], opti
     if path.suffix.lower() not in suffixes:
         raise ParameterError(f"{option} {path}: the name must end with {' or '.join(suffixes)}.")
     try:
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            path.stat()  # raises for names that the system does not allow; `is_dir` does so up to Python 3.13 only
         if path.is_dir():
             raise ParameterError(f"{option} {path} is a folder. Name a file in it.")
         if path.exists() and any(one is not None and one.exists() and path.samefile(one) for one in inputs):

@@ -269,8 +269,9 @@ def parallel_map(function: Callable[[T], R], tasks: Sequence[T], n_jobs: int | N
     if len(tasks) <= 1 or effective_jobs(n_jobs) == 1:
         yield from map(function, tasks)
         return
+    from concurrent.futures.process import BrokenProcessPool  # the base class of joblib's error
+
     from joblib import Parallel, delayed
-    from joblib.externals.loky import BrokenProcessPool
 
     try:
         yield from Parallel(n_jobs=n_jobs, return_as="generator")(delayed(function)(task) for task in tasks)

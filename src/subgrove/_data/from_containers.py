@@ -72,7 +72,7 @@ def untyped_column(x: Any, argument: str) -> tuple[UntypedColumn, str | None]:
         return _of_pandas(x, pandas, name or argument, argument), name
     if pyarrow is not None and isinstance(x, pyarrow.Array):
         x = pyarrow.chunked_array([x])
-    import narwhals as nw
+    import narwhals.stable.v2 as nw
 
     try:
         series = nw.from_native(x, series_only=True)
@@ -115,7 +115,7 @@ def untyped_columns(X: Any, argument: str, only: Sequence[str] | None = None) ->
 
 def narwhals_frame(X: Any, argument: str) -> Any:
     """Return a table in memory of any library that narwhals knows, as a frame of narwhals."""
-    import narwhals as nw
+    import narwhals.stable.v2 as nw
 
     try:
         return nw.from_native(X, eager_only=True)
@@ -165,7 +165,7 @@ def _of_pandas(series: Any, pandas: Any, name: str, argument: str) -> UntypedCol
         # Not by narwhals, which parses the zone from the text of the dtype and knows only some.
         moments = series.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy()
         return replace(_of_moments(moments, is_date=True), zone=_zone_text(dtype.tz))
-    import narwhals as nw
+    import narwhals.stable.v2 as nw
 
     return _of_series(nw.from_native(series, series_only=True), name, argument)
 
@@ -180,7 +180,7 @@ def _zone_text(zone: Any) -> str:
 
 
 def _of_series(series: Any, name: str, argument: str) -> UntypedColumn:
-    import narwhals as nw
+    import narwhals.stable.v2 as nw
 
     dtype = series.dtype
     if dtype == nw.Boolean:

@@ -164,7 +164,7 @@ class NarwhalsContainer:
     """A polars frame, a pyarrow table, or another container of narwhals."""
 
     def __init__(self, X: Any) -> None:
-        import narwhals as nw
+        import narwhals.stable.v2 as nw
 
         self.nw = nw
         self.frame = narwhals_frame(X, "X")
@@ -273,7 +273,7 @@ def make_table(backend: Any, columns: Mapping[str, Any], index: Any = None) -> A
         import pandas as pd
 
         return pd.DataFrame(dict(columns), index=index)
-    import narwhals as nw
+    import narwhals.stable.v2 as nw
 
     plain = {name: list(values) for name, values in columns.items()}
     return nw.from_dict(plain, backend=backend).to_native()

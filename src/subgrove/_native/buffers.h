@@ -5,8 +5,7 @@
 #ifndef SUBGROVE_BUFFERS_H
 #define SUBGROVE_BUFFERS_H
 
-#define PY_SSIZE_T_CLEAN
-#define Py_LIMITED_API 0x030b0000
+#define PY_SSIZE_T_CLEAN /* setup.py defines Py_LIMITED_API, except for free-threaded Python, which has none */
 #include <Python.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -150,9 +149,15 @@ static inline int has_avx2_and_fma(void)
 #endif
 }
 
-/* Multi-phase initialization: each interpreter has its own module object, and there is no state to share. */
+/* Multi-phase initialization: each interpreter has its own module object, and there is no state to share. Free-threaded
+ * Python would switch its lock on again for a module that does not declare that it needs none. */
+#if defined(Py_GIL_DISABLED)
+#define KERNEL_SLOTS {{Py_mod_gil, Py_MOD_GIL_NOT_USED}, {0, NULL}}
+#else
+#define KERNEL_SLOTS {{0, NULL}}
+#endif
 #define KERNEL_MODULE(name, methods)                                                                                   \
-    static PyModuleDef_Slot slots[] = {{0, NULL}};                                                                     \
+    static PyModuleDef_Slot slots[] = KERNEL_SLOTS;                                                                    \
     static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, #name, NULL, 0, methods, slots, NULL, NULL, NULL};      \
     PyMODINIT_FUNC PyInit_##name(void) { return PyModuleDef_Init(&module); }
 

@@ -8,10 +8,10 @@ from subgrove._native.loader import kernels_in_use
 from subgrove._version import __version__
 
 REQUIRED = (
-    *("charset-normalizer", "cloudpickle", "jinja2", "joblib", "matplotlib", "msgspec", "narwhals", "numpy", "pandas"),
-    *("rich", "scikit-learn", "scipy", "threadpoolctl", "typer"),
+    *("charset-normalizer", "cloudpickle", "jinja2", "joblib", "loky", "markupsafe", "msgspec", "narwhals", "numpy"),
+    *("pandas", "rich", "scikit-learn", "scipy", "threadpoolctl", "typer"),
 )
-OPTIONAL = ("dask", "distributed", "onnxruntime", "polars", "pyarrow", "ray", "skops", "torch")
+OPTIONAL = ("dask", "distributed", "matplotlib", "onnxruntime", "polars", "pyarrow", "ray", "skops", "torch")
 NOT_INSTALLED = "not installed"
 _FALLBACK = {True: "compiled", False: "not installed: NumPy gives the same numbers, slower"}
 _NO_FOREST = "not installed: scikit-learn's forest is used, with other random draws"

@@ -278,7 +278,7 @@ def _with_groups(rows: LabelledRows, groups: Any) -> LabelledRows:
 
 def _sampled(large: LargeData, y: Any, argument: str, model: Any, seed: int) -> tuple[Any, Any, int]:
     """Return a random sample of the rows of large data, their target, and the number of all rows."""
-    import narwhals as nw
+    import narwhals.stable.v2 as nw
 
     data = large.read(argument)
     if y is None:

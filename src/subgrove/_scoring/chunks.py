@@ -93,7 +93,7 @@ class ChunkBatch:
                 return cls._of_floats(table, names, where)
             some = table.iloc[where][list(names)].reset_index(drop=True)
             return cls(some, some, names=tuple(names))
-        import narwhals as nw
+        import narwhals.stable.v2 as nw
 
         held = nw.from_native(table, eager_only=True)[list(names)][where]
         return cls(held.to_native(), held, names=tuple(names))

@@ -7,6 +7,7 @@ import re
 import textwrap
 import warnings
 from collections.abc import Container, Sequence
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -121,6 +122,12 @@ _HANDLE, _MOST_COLUMNS = 4.2, 4  # room of a handle of a legend with what is aro
 _SIZE, _SMALLEST = 0.94, 5.0  # size of the font of a legend as a multiple of that of names; the smallest, in points
 _LINE = 1.4  # distance of two lines of a legend
 _SHARE = 0.45  # of the height of the axes that a legend takes
+
+
+def require_matplotlib() -> None:
+    """Raise, with the line that installs it, if matplotlib is missing."""
+    if not find_spec("matplotlib"):
+        raise ModuleNotFoundError("Plots need matplotlib. Run: pip install 'subgrove[plot]'", name="matplotlib")
 
 
 def check_axes(ax: Any) -> None:

@@ -13,7 +13,18 @@ from subgrove._core.text import percent
 from subgrove._core.validate import whole_number
 from subgrove._dependence import Dependence
 from subgrove.exceptions import ParameterError
-from subgrove.plots._figure import POINTS, check_axes, label_axis, new_figure, note, size_of, use_layout, widest, wrap
+from subgrove.plots._figure import (
+    POINTS,
+    check_axes,
+    label_axis,
+    new_figure,
+    note,
+    require_matplotlib,
+    size_of,
+    use_layout,
+    widest,
+    wrap,
+)
 from subgrove.plots._palette import GREY, font_size, small_size
 
 if TYPE_CHECKING:
@@ -61,6 +72,7 @@ def dependence(result: Dependence, *, ax: Axes | None = None, top: int | None = 
     >>> found = sg.dependence(sg.datasets.bike().X, n_trees=20, random_state=1)
     >>> ax = sg.plots.dependence(found, top=5)
     """
+    require_matplotlib()
     if not isinstance(result, Dependence):
         raise ParameterError(f"result must be what dependence returned; got {type(result).__name__}.")
     check_axes(ax)

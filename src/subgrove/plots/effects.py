@@ -12,7 +12,7 @@ from subgrove._core.html_views import plot_of
 from subgrove._core.validate import whole_number
 from subgrove._effects import Effect
 from subgrove.exceptions import ParameterError
-from subgrove.plots._figure import POINTS, check_axes, legend_height, new_figure, short_rule, wrap
+from subgrove.plots._figure import POINTS, check_axes, legend_height, new_figure, require_matplotlib, short_rule, wrap
 from subgrove.plots._lines import outputs_of, read_effects
 from subgrove.plots._palette import font_size
 from subgrove.plots._panel import EffectPanel, draw_panel, panel_of
@@ -82,6 +82,7 @@ def effect(
     >>> ax.get_xlabel()
     'temp'
     """
+    require_matplotlib()
     effects = read_effects(effect, others)
     check_axes(ax)
     panel = panel_of(effects, output, interval)
@@ -139,6 +140,7 @@ def effects(
     >>> left.get_ylim() == right.get_ylim()
     True
     """
+    require_matplotlib()
     if not panels:
         raise ParameterError("effects needs at least one panel: an Effect, or a list of Effects that share axes.")
     parts = [part for each in panels for part in _parts(each, output, interval)]

@@ -14,6 +14,7 @@ from subgrove._core.validate import whole_number
 from subgrove._fidelity import Fidelity
 from subgrove._fidelity.result import MARGINAL, UNCHANGED
 from subgrove.exceptions import ParameterError
+from subgrove.plots._figure import require_matplotlib
 from subgrove.plots._palette import GREY
 from subgrove.plots._rows import RowEntry, RowLabels, RowSeries, draw_rows, draw_series, handle
 
@@ -60,6 +61,7 @@ def fidelity(result: Fidelity, *, ax: Axes | None = None, top: int | None = None
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['from marginal to unchanged', 'subgroups', 'knockoffs']
     """
+    require_matplotlib()
     from matplotlib.lines import Line2D
 
     if not isinstance(result, Fidelity):

@@ -15,7 +15,7 @@ from subgrove._importance.gap_result import Gap, GapStep, total_error
 from subgrove._importance.relative import RelativeImportance
 from subgrove.exceptions import ParameterError
 from subgrove.plots import _rows
-from subgrove.plots._figure import size_of, text_width
+from subgrove.plots._figure import require_matplotlib, size_of, text_width
 from subgrove.plots._palette import COLORS, GREY, small_size
 
 if TYPE_CHECKING:
@@ -60,6 +60,7 @@ def gap(gap: Gap, *, ax: Axes | None = None) -> Axes:
     >>> [text.get_text() for text in ax.texts if "%" in text.get_text()]
     ['-276 (-63 %)', '-6.99 (-2 %)', '157 (36 %)']
     """
+    require_matplotlib()
     if not isinstance(gap, Gap):
         raise ParameterError(f"gap must be what ImportanceResult.gap returned; got {type(gap).__name__}.")
     steps = tuple(_rows.RowEntry(part.column, (_what(part),)) for part in gap.parts)
@@ -165,6 +166,7 @@ def relative_importance(result: RelativeImportance, *, ax: Axes | None = None, l
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['temp given nothing', '+ season', '+ hum', '+ the other 6 columns']
     """
+    require_matplotlib()
     if not isinstance(result, RelativeImportance):
         raise ParameterError(f"result must be a RelativeImportance; got {type(result).__name__}.")
     steps = tuple(_rows.one_loss(one, loss) for one in result.results)

@@ -14,6 +14,7 @@ from subgrove._importance.result import ImportanceResult
 from subgrove._importance.tables import NOT_REALISTIC, importance_kind, is_unrealistic
 from subgrove.exceptions import ParameterError
 from subgrove.plots import _figure, _rows
+from subgrove.plots._figure import require_matplotlib
 from subgrove.plots._palette import COLORS, GREY, MARKERS, STYLES, color_of, small_size
 from subgrove.trees.tree import format_count
 
@@ -75,6 +76,7 @@ def importance(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['subgroups', 'marginal']
     """
+    require_matplotlib()
     results = _rows.read_results("result", result, others)
     shown = _rows.importance_rows(results, loss, None if top is None else whole_number("top", top, least=1))
     entries = tuple(_feature_entry(name, given) for name, given in zip(shown.features, shown.given, strict=True))
@@ -140,6 +142,7 @@ def subgroup_importance(
     >>> ax.get_xlabel()
     'importance of temp (increase of absolute error)'
     """
+    require_matplotlib()
     if not isinstance(result, ImportanceResult):
         raise ParameterError(
             f"result must be an ImportanceResult, which importance returns; got {type(result).__name__}."
@@ -233,6 +236,7 @@ def importance_by_depth(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['temp', 'hum']
     """
+    require_matplotlib()
     depths = _read_depths(results)
     _figure.check_axes(ax)
     shown = _rows.importance_rows({str(depth): results[depth] for depth in depths}, loss)

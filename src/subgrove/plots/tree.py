@@ -13,7 +13,16 @@ from subgrove._core.validate import whole_number
 from subgrove._subgroups import Partition
 from subgrove.exceptions import ParameterError
 from subgrove.plots._axis import AxisTicks
-from subgrove.plots._figure import LINE, POINTS, check_axes, n_lines_of, new_figure, size_of, text_width
+from subgrove.plots._figure import (
+    LINE,
+    POINTS,
+    check_axes,
+    n_lines_of,
+    new_figure,
+    require_matplotlib,
+    size_of,
+    text_width,
+)
 from subgrove.plots._palette import COLORS, GREY
 from subgrove.plots._tree_layout import (
     EDGE,
@@ -80,6 +89,7 @@ def tree(tree: Tree | Partition, *, ax: Axes | None = None, digits: int = 4) -> 
     >>> len(ax.child_axes) == len(grown.leaves)
     True
     """
+    require_matplotlib()
     remedy = "prune"
     if isinstance(tree, Partition):
         tree, remedy = tree.tree, "at_depth"

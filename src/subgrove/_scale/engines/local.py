@@ -10,7 +10,6 @@ does these one by one, so that only the chunk that ends processes is blamed for 
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import tempfile
@@ -128,7 +127,7 @@ class ProcessEngine(PoolEngine):
     def _pool(self) -> Any:
         key = (self.n_workers, *sorted(self.environment.items()))
         if key not in _kept:
-            from joblib.externals.loky import ProcessPoolExecutor
+            from loky import ProcessPoolExecutor
 
             drop_pool()
             _kept[key] = ProcessPoolExecutor(
@@ -139,14 +138,9 @@ class ProcessEngine(PoolEngine):
 
 def drop_pool() -> None:
     """End the processes of the pool that is kept, at once, with processes that these have started."""
-    from joblib.externals.loky.backend.utils import kill_process_tree
-
     while _kept:
         _, pool = _kept.popitem()
-        for process in list(pool._processes.values()):  # before the shutdown, which forgets what waits in its queue
-            with contextlib.suppress(ProcessLookupError):
-                kill_process_tree(process)
-        pool.shutdown(wait=True)
+        pool.shutdown(wait=True, kill_workers=True)
 
 
 def thread_limits(n_workers: int, threads_each: int | None) -> dict[str, str]:

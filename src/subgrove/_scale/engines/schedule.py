@@ -226,11 +226,11 @@ def active_engine(work: Work, n_jobs: int | None) -> Engine:
 
 def configured_backend() -> Any:
     """Return the backend set by `joblib.parallel_config(backend=...)`, or None."""
-    import joblib.parallel
+    from joblib.parallel import get_active_backend
 
-    config = getattr(getattr(joblib.parallel, "_backend", None), "config", {})
-    backend = config.get("backend") if isinstance(config, dict) else None
-    return backend if isinstance(backend, joblib.parallel.ParallelBackendBase) else None
+    # A hint decides only where no backend is set.
+    backend, other = (get_active_backend(prefer=hint)[0] for hint in ("threads", "processes"))
+    return backend if type(backend) is type(other) else None
 
 
 def kind_of(backend: Any) -> str:

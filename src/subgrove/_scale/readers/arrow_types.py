@@ -48,7 +48,8 @@ class ArrowTypes:
         schema = pa.schema([self._field(name) for name in columns], self._metadata())
         typed = [self._typed(batch, schema) for batch in batches]
         if not typed:  # levels are known by arrays alone, so that there must be one
-            typed = [self._typed(pa.RecordBatch.from_pylist([], self.schema), schema)]
+            columns = [column.combine_chunks() for column in self.schema.empty_table().columns]  # keep `ordered`
+            typed = [self._typed(pa.RecordBatch.from_arrays(columns, schema=self.schema), schema)]
         table = pa.Table.from_batches(typed, schema)
         del typed
         if self.backend == "pyarrow":

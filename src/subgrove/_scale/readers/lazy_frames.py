@@ -19,7 +19,7 @@ from tempfile import mkdtemp
 from typing import Any
 from weakref import finalize
 
-import narwhals as nw
+import narwhals.stable.v2 as nw
 
 from subgrove._scale.readers.data import Chunk, ChunkedData, Places
 from subgrove._scale.readers.files import reject_duplicate_names

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
-import narwhals as nw
+import narwhals.stable.v2 as nw
 import numpy as np
 import numpy.typing as npt
 
