@@ -13,7 +13,7 @@ from tools.structure import SOURCE, classes, code_lines, functions, python_files
 
 MAX_FILES, MAX_FILES_IN_A_FOLDER = 250, 25
 MAX_CODE_LINES = (
-    30_800  # 27,500 after the redesign; then came samplers, tests, weights, groups and the reading of files
+    31_000  # 27,500 after the redesign; then came samplers, tests, weights, groups and the reading of files
 )
 MAX_LINES_OF_A_FILE, MAX_LINES_OF_A_FUNCTION = 400, 80
 MAX_TOP_LEVEL_FUNCTIONS = 10
