@@ -15,7 +15,6 @@ from subgrove.exceptions import ParameterError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure, SubFigure
 
 
 class ImportanceDisplay:
@@ -51,7 +50,7 @@ class ImportanceDisplay:
     """
 
     ax_: Axes
-    figure_: Figure | SubFigure
+    figure_: Any  # Figure, or SubFigure of nested figures
 
     def __init__(self, result: ImportanceResult) -> None:
         if not isinstance(result, ImportanceResult):
@@ -161,7 +160,7 @@ class EffectDisplay:
 
     axes_: Any
     ax_: Axes
-    figure_: Figure | SubFigure
+    figure_: Any  # Figure, or SubFigure of nested figures
 
     def __init__(self, effects: Sequence[Effect]) -> None:
         effects = [effects] if isinstance(effects, Effect) else list(effects)
