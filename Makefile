@@ -1,6 +1,9 @@
 # make demo   set up, run the bike application, say where its output is
 # make test   set up, then every check: format, lint, types, import directions, tests, doc examples,
 #             documentation site
+# make test-fast   the daily loop: format, lint, and tests of the parts that all others rest on, in a minute or so
+# make coverage    the quick tests once more, with the lines that they run counted; fails below 95 %
+# make test-sanitize   the C parts compiled with the address and undefined-behaviour sanitizers, and their tests
 # make test-lowest          the tests of PART on the lowest versions of the dependencies, in .venv-lowest
 # make test-python PY=3.13  the tests of PART on another Python (`python3.13` on the PATH; with pyenv, PYENV_VERSION
 #                           selects it) and the newest versions, in .venv-3.13
@@ -22,7 +25,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 # What one step has compiled is read by the next, also where a machine's settings forbid to keep it.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: browser changelog demo docs docstrings gallery test test-lowest test-python test-slow types bench benchmark reproduce clean
+.PHONY: browser changelog coverage demo docs docstrings gallery test test-fast test-lowest test-python test-sanitize test-slow types bench benchmark reproduce clean
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/bike.py --out demo
@@ -34,6 +37,28 @@ test:
 	$(BIN)/sp-repo-review .
 	$(MAKE) --no-print-directory --jobs 2 --output-sync types docstrings docs
 	$(ONE_THREAD) $(BIN)/python -m pytest -n auto --dist worksteal -m "not slow"
+
+FAST := core data losses native regress subgroups trees scikit_learn test_exported_members.py test_imports.py test_sizes.py
+test-fast: $(VENV)/.dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(ONE_THREAD) $(BIN)/python -m pytest -n auto --dist worksteal -m "not slow" -q $(addprefix tests/,$(FAST))
+
+coverage: $(VENV)/.dev
+	$(ONE_THREAD) $(BIN)/python -m pytest -n auto --dist worksteal -m "not slow" -q \
+	    --cov=subgrove --cov-report=term:skip-covered --cov-fail-under=95
+
+# Python itself is not compiled with the sanitizers, so their libraries are loaded before it; its own leaks do not count.
+SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g
+PRELOAD = $(foreach name,asan ubsan stdc++,$(shell $(CC) -print-file-name=lib$(name).so))
+test-sanitize: $(VENV)/.dev
+	rm -rf build $(VENV)/sanitize
+	CFLAGS="$(SANITIZE)" LDFLAGS="$(SANITIZE)" $(BIN)/python -m pip install --quiet --disable-pip-version-check \
+	    --no-deps --target $(VENV)/sanitize .
+	rm -rf build
+	LD_PRELOAD="$(PRELOAD)" ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
+	    PYTHONPATH=$(VENV)/sanitize $(ONE_THREAD) $(BIN)/python -m pytest -q -m "not slow" -p no:cacheprovider \
+	    tests/native tests/trees tests/regress tests/fidelity/test_mmd.py
 
 # These three have one process each: `make test` runs them side by side.
 types: $(VENV)/.dev

@@ -1,7 +1,9 @@
-"""Checks of the checkout before any test runs, and modules whose examples need an extra that is not installed."""
+"""Checks of the checkout before any test runs, durations by folder after them, and modules that need an extra."""
 
+from collections import defaultdict
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,3 +32,15 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
         if collection_path.as_posix().endswith(f"subgrove/{name}") and not find_spec(package):
             return True
     return None
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Print how long the tests of each folder took, summed over processes, the longest first."""
+    seconds: dict[str, float] = defaultdict(float)
+    reports = [one for kind in ("passed", "failed", "error") for one in terminalreporter.stats.get(kind, [])]
+    for report in reports:
+        seconds["/".join(report.nodeid.split("::")[0].split("/")[:2])] += getattr(report, "duration", 0.0)
+    if len(seconds) > 1:
+        ranked = sorted(seconds.items(), key=lambda item: -item[1])
+        terminalreporter.write_sep("=", "seconds by folder")
+        terminalreporter.write_line(", ".join(f"{name} {taken:.0f}" for name, taken in ranked))

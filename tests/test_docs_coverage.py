@@ -10,8 +10,9 @@ from types import ModuleType
 from typing import Any
 
 import subgrove as sg
+import subgrove.sklearn
 
-DOORS = [sg, *(getattr(sg, name) for name in sg.__all__ if isinstance(getattr(sg, name), ModuleType))]
+DOORS = [sg, *(getattr(sg, name) for name in sg.__all__ if isinstance(getattr(sg, name), ModuleType)), subgrove.sklearn]
 
 
 def public_things() -> Iterator[tuple[str, Any]]:

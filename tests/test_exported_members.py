@@ -8,8 +8,9 @@ from types import ModuleType
 import pytest
 
 import subgrove as sg
+import subgrove.sklearn
 
-DOORS = [sg, sg.trees, sg.plots, sg.samplers, sg.losses, sg.datasets, sg.exceptions]
+DOORS = [sg, sg.trees, sg.plots, sg.samplers, sg.losses, sg.datasets, sg.exceptions, subgrove.sklearn]
 
 
 @pytest.mark.parametrize("door", DOORS, ids=lambda door: str(door.__name__))
@@ -34,7 +35,9 @@ def test_every_exported_name_exists(door: ModuleType) -> None:
 
 
 @pytest.mark.parametrize(
-    "door", [sg.trees, sg.plots, sg.datasets, sg.samplers, sg.losses], ids=lambda door: str(door.__name__)
+    "door",
+    [sg.trees, sg.plots, sg.datasets, sg.samplers, sg.losses, subgrove.sklearn],
+    ids=lambda door: str(door.__name__),
 )
 def test_every_public_thing_has_a_docstring(door: ModuleType) -> None:
     for name in door.__all__:

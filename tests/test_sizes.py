@@ -49,6 +49,14 @@ def test_signatures_are_short(name: str) -> None:
     assert len(inspect.signature(getattr(sg, name)).parameters) <= MAX_PARAMETERS[name]
 
 
+def test_no_test_measures_wall_clock_time() -> None:
+    """Others may be at work on the machine; `time.process_time` does not count them."""
+    tests = sorted(Path(__file__).parent.rglob("test_*.py"))
+    clock = "time.perf_" + "counter("
+    assert [path.name for path in tests if clock in path.read_text(encoding="utf-8")] == []
+    assert len(tests) > 100
+
+
 def test_docstrings_comments_and_blank_lines_do_not_count(tmp_path: Path) -> None:
     path = tmp_path / "module.py"
     path.write_text(

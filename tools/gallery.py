@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import ast
 import io
+import json
 import os
 import re
 import sys
@@ -27,6 +28,7 @@ ORDER = {
     "Start here": ["bike_in_ten_lines", "pdp_or_subgroups", "gap_explained"],
     "Kinds of data": ["nominal_columns", "gene_like", "time_rows", "large_parquet"],
     "Kinds of models": ["pipeline", "lightgbm_categories", "two_models"],
+    "With other tools": ["mlflow_logging", "model_card", "skore_check"],
     "Careful conclusions": ["credit_audit", "choose_depth", "uncertainty", "own_sampler"],
 }
 WIDTH = 900  # pixels of the widest picture
@@ -166,8 +168,34 @@ def page(script: Script) -> str:
     parts = [f"# {script.question}", script.summary]
     for block in script.blocks:
         parts += _shown(block, [next(names) for _ in block.pictures])
-    parts.append(f"The script is `examples/{script.name}.py`. [All examples](index.md).")
+    parts.append(last_line(script.name))
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def last_line(name: str) -> str:
+    """Where the script of a page is."""
+    return (
+        f"The script is `examples/{name}.py`, as a notebook [{name}.ipynb](notebooks/{name}.ipynb). "
+        f"[All examples](index.md)."
+    )
+
+
+def notebook(script: Script) -> str:
+    """The script as a Jupyter notebook, without outputs: a cell for each prose and each code."""
+    cells = [_cell("markdown", f"# {script.question}\n\n{script.summary}")]
+    for block in script.blocks:
+        texts = {"markdown": block.prose, "code": block.code}
+        cells += [_cell(kind, text) for kind, text in texts.items() if text]
+    for number, cell in enumerate(cells):
+        cell["id"] = f"{script.name.replace('_', '-')}-{number}"
+    metadata = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
+    content = {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
+    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+
+
+def _cell(kind: str, text: str) -> dict[str, Any]:
+    cell: dict[str, Any] = {"cell_type": kind, "metadata": {}, "source": text.splitlines(keepends=True)}
+    return cell if kind == "markdown" else {**cell, "execution_count": None, "outputs": []}
 
 
 def _shown(block: Block, names: list[str]) -> Iterator[str]:
@@ -225,9 +253,16 @@ def main() -> None:
     args = parser.parse_args()
     for name in args.names or every:
         start = time.perf_counter()
-        write(run_script(EXAMPLES / f"{name}.py", small=args.small), args.out)
+        try:
+            write(run_script(EXAMPLES / f"{name}.py", small=args.small), args.out)
+        except SystemExit as reason:  # a package is missing: the page stays as it is
+            print(f"{name}: skipped. {reason}", flush=True)
+            continue
         print(f"{name}: {time.perf_counter() - start:.1f} s", flush=True)
     scripts = {name: read_script(EXAMPLES / f"{name}.py") for name in every}
+    (args.out / "notebooks").mkdir(exist_ok=True)
+    for name, script in scripts.items():
+        (args.out / "notebooks" / f"{name}.ipynb").write_text(notebook(script), encoding="utf-8")
     (args.out / "index.md").write_text(index(scripts), encoding="utf-8")
 
 

@@ -21,6 +21,7 @@ PAGE = ROOT / "CONTRIBUTING.md"
 ORDER = (
     ("_cli",),
     ("_report",),
+    ("sklearn",),
     ("plots",),
     ("_importance", "_effects", "_fidelity", "_dependence"),
     ("simulate",),

@@ -191,8 +191,8 @@ def test_no_finding_counts_a_feature_whose_resampled_rows_are_unrealistic() -> N
 
 
 def test_a_name_of_a_million_letters_is_shortened_at_once() -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     short = shorten("n" * 1_000_000, 100.0, 12.0)
-    assert time.perf_counter() - start < 5  # seconds; letter by letter from the end it took days
+    assert time.process_time() - start < 5  # seconds; letter by letter from the end it took days
     assert short.endswith("…")
     assert width_of(short, 12.0) <= 100 < width_of("n" + short, 12.0)

@@ -71,9 +71,9 @@ def test_columns_that_are_nearly_the_same_do_not_hold_back_the_others() -> None:
     assert found.s[[0, 5]] == pytest.approx([2e-6] * 2, abs=1e-7)
 
 
-def test_250_columns_take_less_than_five_seconds() -> None:
+def test_250_columns_take_less_than_five_seconds_of_processor_time() -> None:
     # About 0.6 s on two idle cores; docs/decisions/0008-knockoff-solver.md.
-    start = time.perf_counter()
+    start = time.process_time()
     found = largest_s(factor_model(250, 550))
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
     assert found.gap <= 250e-8

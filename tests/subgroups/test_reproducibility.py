@@ -123,14 +123,14 @@ def test_weights_of_1_are_no_weights() -> None:
     assert dict(one) == dict(other)
 
 
-def test_all_features_of_bike_take_less_than_half_a_second() -> None:
+def test_all_features_of_bike_take_less_than_half_a_second_of_processor_time() -> None:
     """Some 30 ms on the machine this was written on; the best of three, for others may be at work."""
     find_subgroups(BIKE)
     times = []
     for _ in range(3):
-        start = time.perf_counter()
+        start = time.process_time()
         find_subgroups(BIKE)
-        times.append(time.perf_counter() - start)
+        times.append(time.process_time() - start)
     assert min(times) < 0.5
 
 

@@ -22,9 +22,9 @@ def sample(n: int, seed: int = 1) -> tuple[Floats, Floats]:
 def seconds(X: Floats, x: Floats) -> float:
     taken = []
     for _ in range(3):
-        start = time.perf_counter()
+        start = time.process_time()
         TransformationTree(max_depth=4).fit(X, x)
-        taken.append(time.perf_counter() - start)
+        taken.append(time.process_time() - start)
     return min(taken)
 
 
@@ -55,12 +55,12 @@ def test_tree_of_20000_rows_is_grown_faster_than_a_regression_tree() -> None:
     X, x = sample(20_000)
     ours, theirs = [], []
     for _ in range(5):
-        start = time.perf_counter()
+        start = time.process_time()
         TransformationTree().fit(X, x)
-        middle = time.perf_counter()
+        middle = time.process_time()
         DecisionTreeRegressor(min_samples_leaf=30).fit(X, x)
         ours.append(middle - start)
-        theirs.append(time.perf_counter() - middle)
+        theirs.append(time.process_time() - middle)
     assert np.median(ours) < np.median(theirs)
 
 

@@ -108,7 +108,10 @@ class PandasContainer:
     """A pandas frame of several dtypes."""
 
     def __init__(self, frame: Any, pandas: Any) -> None:
-        self.frame = frame
+        # pandas cannot take rows of columns in the byte order of other machines, as old binary files have them.
+        dtypes = {name: dtype for name, dtype in frame.dtypes.items() if isinstance(dtype, np.dtype)}
+        foreign = {name: dtype.newbyteorder("=") for name, dtype in dtypes.items() if not dtype.isnative}
+        self.frame = frame.astype(foreign) if foreign else frame
         self.pandas = pandas
 
     def column(self, place: int) -> Any:

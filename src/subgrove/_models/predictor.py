@@ -231,7 +231,10 @@ def _checked(predictions: Any, n_rows: int, about: About, method: str) -> Predic
         predictions = np.hstack([np.asarray(one) for one in predictions])  # probabilities of several outputs
     if np.ma.is_masked(predictions):
         raise ModelError(f"{method} returned masked predictions ({about(None)}). It must predict each row.")
-    values = np.asarray(predictions)
+    try:
+        values = np.asarray(predictions)
+    except ValueError as error:
+        raise ModelError(f"{method} returned lines of different lengths ({about(None)}).") from error
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim not in (1, 2) or len(values) != n_rows:
@@ -306,10 +309,12 @@ def read_target(
     numbers = _numbers(raw, losses) if "value" in needs else None
     codes = None
     if needs & {"probability", "label"}:
-        if not classes and raw.ndim == 1:  # of a model without `classes_`
-            classes = tuple(np.unique(raw).tolist())
-        elif not classes:
-            classes = tuple(tuple(np.unique(column).tolist()) for column in raw.T)
+        if not classes:  # of a model without `classes_`
+            try:
+                found = tuple(tuple(np.unique(column).tolist()) for column in np.atleast_2d(raw.T))
+            except TypeError as error:
+                raise InputError("y has values that cannot be sorted. Pass numbers, or labels of one type.") from error
+            classes = found[0] if raw.ndim == 1 else found
         if "probability" in needs or probabilities:
             codes = _codes(raw, classes)
         else:

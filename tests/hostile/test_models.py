@@ -1,0 +1,132 @@
+"""Models that return predictions in another form give the same numbers; those that misbehave give a clear error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import subgrove as sg
+
+from .outcome import outcome
+from .test_frames import CLEAN, Y, importance, model
+
+pytestmark = pytest.mark.filterwarnings("ignore::subgrove.exceptions.SubgroveWarning")
+VERBS: dict[str, Callable[[Any], Any]] = {
+    "importance": lambda predict: importance(CLEAN, predict, features=["a"]),
+    "marginal": lambda predict: importance(CLEAN, predict, features=["a", "b"], sampler="marginal"),
+    "effect": lambda predict: sg.effect(predict, CLEAN, "a", subgroups=None, grid_resolution=4).curves,
+    "ale": lambda predict: sg.effect(predict, CLEAN, "a", kind="ale", grid_resolution=4).curves,
+}
+SAME: dict[str, Callable[[Any], Any]] = {
+    "list": lambda p: p.tolist(),
+    "tuple": lambda p: tuple(p),
+    "column": lambda p: p[:, None],
+    "series": pd.Series,
+    "shuffled series": lambda p: pd.Series(p, index=np.arange(len(p))[::-1]),
+    "frame": lambda p: pd.DataFrame({"prediction": p}),
+    "objects": lambda p: p.astype(object),
+    "big endian": lambda p: p.astype(">f8"),
+    "strided": lambda p: np.repeat(p, 2)[::2],
+    "read only": lambda p: np.frombuffer(p.tobytes()),
+    "whole numbers": lambda p: p.astype(np.int64),
+    "matrix": lambda p: np.asmatrix(p).T,
+}
+WRONG: dict[str, Callable[[Any], Any]] = {
+    "too short": lambda p: p[:-1],
+    "too long": lambda p: np.r_[p, 0],
+    "none": lambda p: None,
+    "one number": lambda p: 1.0,
+    "text": lambda p: "prediction",
+    "texts": lambda p: np.array(["x"] * len(p)),
+    "missing": lambda p: np.r_[np.nan, p[1:]],
+    "infinite": lambda p: np.r_[np.inf, p[1:]],
+    "largest": lambda p: np.r_[1e308, p[1:]],
+    "complex": lambda p: p * 1j,
+    "3-d": lambda p: p[:, None, None],
+    "dict": lambda p: {"prediction": p},
+    "ragged": lambda p: [[1], [1, 2], *([[1]] * (len(p) - 2))],
+    "objects": lambda p: np.array([object()] * len(p)),
+    "masked": lambda p: np.ma.masked_array(p, mask=np.arange(len(p)) == 0),
+    "generator": lambda p: (one for one in p),
+    "empty": lambda p: [],
+    "transposed": lambda p: p[None, :],
+    "function": lambda p: len,
+    "missing objects": lambda p: [None, *p[1:]],
+}
+RAISED = [
+    KeyError("a"),
+    ZeroDivisionError(),
+    RecursionError(),
+    StopIteration(),
+    OSError(28, "full"),
+    AssertionError(),
+    BufferError("x"),
+    UnicodeDecodeError("utf-8", b"\xff", 0, 1, "bad"),
+    Warning("w"),
+    ExceptionGroup("several", [ValueError()]),
+]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("form", SAME)
+def test_predictions_in_another_form_give_the_same_numbers(form: str, verb: str) -> None:
+    expected = VERBS[verb](model)["estimate"]
+    table = outcome(lambda: VERBS[verb](lambda X: SAME[form](model(X))))
+    if table is not None:
+        np.testing.assert_allclose(table["estimate"], expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("form", WRONG)
+def test_wrong_predictions_give_a_clear_error_and_no_number(form: str, verb: str) -> None:
+    table = outcome(lambda: VERBS[verb](lambda X: WRONG[form](model(X))))
+    assert table is None or form in ("one number", "largest", "generator")
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("error", RAISED, ids=lambda error: type(error).__name__)
+def test_an_error_of_the_model_is_named(error: Exception, verb: str) -> None:
+    def broken(X: Any) -> Any:
+        raise error
+
+    assert outcome(lambda: VERBS[verb](broken)) is None
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_model_that_writes_to_its_table_changes_nothing_of_the_user(verb: str) -> None:
+    def writing(X: Any) -> Any:
+        predictions = model(X)
+        X.iloc[:, :] = 0
+        return predictions
+
+    before = CLEAN.copy()
+    table = outcome(lambda: VERBS[verb](writing))
+    np.testing.assert_allclose(table["estimate"], VERBS[verb](model)["estimate"], rtol=1e-12)
+    pd.testing.assert_frame_equal(CLEAN, before)
+
+
+TARGETS: dict[str, Any] = {
+    "missing": np.r_[np.nan, Y[1:]],
+    "infinite": np.r_[np.inf, Y[1:]],
+    "too short": Y[1:],
+    "text": ["x"] * len(Y),
+    "objects": [object()] * len(Y),
+    "none": None,
+    "name": "y",
+    "complex": Y * 1j,
+    "two columns": np.column_stack([Y, Y]),
+    "times": pd.date_range("2020", periods=len(Y)),
+    "masked": np.ma.masked_array(Y, mask=Y > 0),
+}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_wrong_target_gives_a_clear_error_and_no_number(target: str) -> None:
+    table = outcome(
+        lambda: sg.importance(model, CLEAN, TARGETS[target], sampler="marginal", n_repeats=2, random_state=1).overall
+    )
+    assert table is None
