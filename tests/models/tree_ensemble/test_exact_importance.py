@@ -1,0 +1,175 @@
+"""Importance of tree models equals the mean over all donors, each predicted by the model itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+import subgrove as sg
+from tests.models.tree_ensemble.fitted import cases, frame, frame_target, table, target
+
+CASES = {name: case for name, case in cases().items() if case[1] != "decision_function"}
+ROWS = 30
+
+
+def losses_of(method: str) -> tuple[str, ...]:
+    return ("absolute_error", "squared_error") if method == "predict" else ("log_loss", "brier")
+
+
+def row_losses(loss: str, y: Any, predictions: Any) -> Any:
+    codes = y.astype(int) if loss in ("log_loss", "brier") else y
+    return sg.losses.get(loss).function(codes, np.asarray(predictions, dtype=np.float64))
+
+
+def by_brute_force(model: Any, method: str, X: Any, y: Any, loss: str, name: Any, weights: Any, code: Any) -> float:
+    """Importance of a column: the model predicts every row with the value of every other row of its subgroup."""
+    n = len(X)
+    predict, frame_of = getattr(model, method), isinstance(X, pd.DataFrame)
+    receiver, donor = np.repeat(np.arange(n), n), np.tile(np.arange(n), n)
+    changed: Any = X.iloc[receiver].reset_index(drop=True) if frame_of else X[receiver]
+    if frame_of:
+        changed[name] = X[name].iloc[donor].to_numpy() if X[name].dtype.kind == "f" else X[name].iloc[donor].array
+    else:
+        changed[:, name] = X[donor, name]
+    increase = row_losses(loss, y[receiver], predict(changed)) - row_losses(loss, y, predict(X))[receiver]
+    allowed = (code[receiver] == code[donor]) & (receiver != donor)
+    share = weights[donor] * allowed
+    means = np.bincount(receiver, share * increase) / np.maximum(np.bincount(receiver, share), 1e-300)
+    return float(means @ weights / weights.sum())
+
+
+def compared(model: Any, method: str, X: Any, y: Any, loss: str, weights: Any, tolerance: float) -> None:
+    names = list(X.columns) if isinstance(X, pd.DataFrame) else list(range(X.shape[1]))
+    one = np.ones(len(X)) if weights is None else weights
+    imp = sg.importance(
+        model,
+        X,
+        y,
+        sampler="marginal",
+        loss=loss,
+        n_repeats=40,
+        sample_weight=weights,
+        check_fidelity=False,
+        random_state=1,
+    )
+    assert imp.settings["evaluation"] == "tree steps"
+    assert imp.settings["n_rows_predicted"] == len(X) + 256
+    assert (imp.overall["mc_error"] == 0).all()
+    code = np.zeros(len(X), dtype=int)
+    scale = float(np.mean(np.abs(row_losses(loss, y, getattr(model, method)(X)))))
+    for name, estimate in zip(names, imp.overall["estimate"], strict=True):
+        expected = by_brute_force(model, method, X, y, loss, name, one, code)
+        assert estimate == pytest.approx(expected, rel=tolerance, abs=tolerance * scale)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("name", CASES)
+def test_importance_is_the_mean_over_all_donors(name: str, missing: bool, weighted: bool) -> None:
+    kind, method, supports_missing, make = CASES[name]
+    if missing and not supports_missing:
+        return
+    seed = 3 + weighted
+    X = table(seed, missing=missing)
+    model = make(seed).fit(X, target(X, seed, kind))
+    rows = table(seed + 50, n=ROWS, missing=missing)
+    y = target(rows, seed, kind) + (0.0 if method == "predict" else 0)
+    if method == "predict_proba":
+        y[:3] = np.arange(3) % (2 if kind == "two" else 3)  # every class
+    weights = np.random.default_rng(seed).exponential(size=ROWS) if weighted else None
+    for loss in losses_of(method):
+        compared(model, method, rows, y, loss, weights, 2e-6 if "xgboost" in name else 1e-10)
+
+
+@pytest.mark.parametrize("n_leaves", [31, 100, 300])
+@pytest.mark.parametrize("missing", [False, True])
+def test_categories_take_part(n_leaves: int, missing: bool) -> None:
+    X, rows = frame(1, missing=missing), frame(2, missing=missing).iloc[:ROWS].reset_index(drop=True)
+    options: dict[str, Any] = {"max_leaf_nodes": n_leaves, "min_samples_leaf": 2, "max_iter": 10}
+    model = HistGradientBoostingRegressor(categorical_features="from_dtype", **options).fit(X, frame_target(X))
+    compared(model, "predict", rows, frame_target(rows), "squared_error", None, 1e-10)
+
+
+def test_one_hot_codes_and_scaled_numbers_of_a_pipeline_take_part() -> None:
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.normal(size=300), "b": rng.choice(list("uvw"), 300), "c": rng.normal(size=300)})
+    y = X["a"].to_numpy() * (X["b"] == "u") + X["c"].to_numpy() ** 2
+    codes = ColumnTransformer([("b", OneHotEncoder(), ["b"])], remainder=StandardScaler())
+    model = make_pipeline(codes, RandomForestRegressor(5, random_state=0)).fit(X, y)
+    rows = X.iloc[:ROWS].reset_index(drop=True)
+    compared(model, "predict", rows, y[:ROWS], "absolute_error", None, 1e-10)
+
+
+@pytest.mark.parametrize("sampler", ["subgroups", "auto"])
+@pytest.mark.parametrize("with_training_rows", [False, True])
+def test_many_draws_of_the_model_approach_the_exact_importance(
+    sampler: str, with_training_rows: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(1)
+    X = pd.DataFrame(rng.normal(size=(500, 3)), columns=list("abc"))
+    X["b"] += X["a"]
+    X["d"] = (X["c"] + rng.normal(size=500) > 0).map({True: "yes", False: "no"}).astype("category")
+    y = (X["a"] * X["b"] + (X["d"] == "yes") + 0.1 * rng.normal(size=500)).to_numpy()
+    train, test = X.iloc[:300], X.iloc[300:].reset_index(drop=True)
+    model = HistGradientBoostingRegressor(categorical_features="from_dtype", max_iter=30).fit(train, y[:300])
+    options: dict[str, Any] = {"sampler": sampler, "check_fidelity": False, "random_state": 1, "loss": "squared_error"}
+    options["train"] = train if with_training_rows else None
+    exact = sg.importance(model, test, y[300:], **options).overall
+    monkeypatch.setenv("SUBGROVE_TREE_STEPS", "0")
+    drawn = sg.importance(model, test, y[300:], n_repeats=150, **options).overall
+    # 150 draws: their Monte-Carlo error is reported, and five of them are a wide margin for eight comparisons.
+    difference = (exact["estimate"] - drawn["estimate"]).abs()
+    assert (difference <= 5 * drawn["mc_error"] + 1e-9).all()
+    assert exact["std_error"].to_numpy() == pytest.approx(drawn["std_error"].to_numpy(), rel=0.1)
+
+
+def test_estimates_do_not_vary_with_the_seed_or_the_number_of_threads() -> None:
+    X = table(1)
+    model = HistGradientBoostingRegressor(max_iter=20).fit(X, target(X, 1, "value"))
+    rows = table(2)
+    found = [
+        sg.importance(model, rows, target(rows, 2, "value"), sampler="marginal", random_state=seed, n_jobs=n_jobs)
+        for seed, n_jobs in ((1, 1), (2, 1), (1, 2))
+    ]
+    for other in found[1:]:
+        pd.testing.assert_series_equal(found[0].overall["estimate"], other.overall["estimate"], check_exact=True)
+        pd.testing.assert_series_equal(found[0].overall["std_error"], other.overall["std_error"], check_exact=True)
+
+
+def test_other_models_predict_and_the_settings_say_why() -> None:
+    X = table(1)
+    y = target(X, 1, "value")
+    options: dict[str, Any] = {"sampler": "marginal", "check_fidelity": False, "random_state": 1}
+    linear = sg.importance(LinearRegression().fit(X, y), X, y, **options)
+    assert linear.settings["evaluation"].startswith("model predictions: LinearRegression")
+    model = HistGradientBoostingRegressor(max_iter=20).fit(X, y)
+    function = sg.importance(lambda rows: model.predict(rows), X, y, loss="squared_error", **options)
+    assert function.settings["evaluation"].startswith("model predictions")
+    method = sg.importance(model.predict, X, y, loss="squared_error", **options)
+    assert method.settings["evaluation"] == "tree steps"
+
+
+def test_a_model_that_differs_from_its_trees_predicts() -> None:
+    X = table(1)
+    y = target(X, 1, "value")
+    model = HistGradientBoostingRegressor(max_iter=20).fit(X, y)
+    honest = sg.importance(model, X, y, sampler="marginal", check_fidelity=False, random_state=1)
+    nodes = model._predictors[0][0].nodes
+    nodes["value"][nodes["is_leaf"] == 1] += 5  # predictions and trees still agree
+    changed = sg.importance(model, X, y, sampler="marginal", check_fidelity=False, random_state=1)
+    assert changed.settings["evaluation"] == honest.settings["evaluation"] == "tree steps"
+
+    def shifted(raw: Any) -> Any:
+        return raw + 1
+
+    model._loss.link.inverse = shifted
+    other = sg.importance(model, X, y, sampler="marginal", check_fidelity=False, random_state=1)
+    assert other.settings["evaluation"].startswith("model predictions")
