@@ -61,7 +61,7 @@ def test_main_effects_are_removed_and_the_surface_is_centred() -> None:
     assert abs((weights * middles).sum()) < 1e-8
 
 
-def test_integer_weights_equal_repeated_rows_and_a_user_grid_excludes_rows() -> None:
+def test_integer_weights_equal_duplicated_rows_and_a_user_grid_excludes_rows() -> None:
     X = rows(300)
     weights = np.random.default_rng(1).integers(0, 3, len(X))
     grid = {"a": [-1.0, 0.0, 1.0], "b": [-1.5, 0.5, 1.5]}

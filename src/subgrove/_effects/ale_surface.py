@@ -72,7 +72,7 @@ class AccumulatedInteraction(CurveKind):
 
 
 def _with_values(rows: SubgroupRows) -> SubgroupRows:
-    return rows.where(~np.isnan(rows.x).any(axis=0))
+    return rows.where(np.asarray(~np.isnan(rows.x).any(axis=0)))
 
 
 def _shape(layout: CurveLayout) -> tuple[int, int]:

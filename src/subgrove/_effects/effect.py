@@ -110,8 +110,8 @@ def effect(
     number of predicted rows is n at each point for "pdp" and "ice" (in subgroups, the sum over their own rows and
     points), 2 n for "ale" (4 n for two features; 3 n for a categorical feature, minus the rows with the first and the
     last level), and n for "mplot". Reading the result makes no predictions. For tree ensembles that can be read, from
-    5,000 predictions on, they come from the trees: the model predicts 256 rows to check them (256 of each chunk of large
-    data), and the curves are the same up to rounding.
+    5,000 predictions on, they come from the trees: the model predicts 256 rows to check them (256 of each chunk of
+    large data), and the curves are the same up to rounding.
     `settings["evaluation"]` states which way was used; the environment variable SUBGROVE_TREE_STEPS=0 prevents it.
 
     Interaction splits use ICE curves that are predicted anyway. A split has at least 20 rows on each side, explains at
