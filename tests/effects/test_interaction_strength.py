@@ -50,9 +50,10 @@ def brute_force(predict: Any, X: pd.DataFrame) -> dict[tuple[str, str], tuple[fl
         means = predict(stacked).reshape(len(X), len(X)).mean(axis=1)
         return means - means.mean()
 
-    singles = {name: dependence(name) for name in X}
+    names = [str(name) for name in X]
+    singles = {name: dependence(name) for name in names}
     found = {}
-    for pair in combinations(X, 2):
+    for pair in combinations(names, 2):
         joint = dependence(*pair)
         difference = joint - singles[pair[0]] - singles[pair[1]]
         found[pair] = (difference @ difference) / (joint @ joint), np.sqrt((difference**2).mean())

@@ -31,8 +31,8 @@ def test_the_strongest_pairs_are_at_the_top() -> None:
     assert [name.split("\n")[0] for name in row_names(ax)] == ["hum and windspeed", "temp and windspeed"]
     (points,) = [line for line in ax.lines if line.get_marker() not in ("None", "")]
     assert np.asarray(points.get_xdata()).tolist() == [20.0, 10.0]
-    assert not overlaps(ax.figure)
-    assert not cut_off(ax.figure)
+    assert not overlaps(ax)
+    assert not cut_off(ax)
 
 
 def test_subgroups_and_outputs_have_points_of_their_own() -> None:

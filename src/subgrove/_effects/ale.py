@@ -46,7 +46,7 @@ class AccumulatedEffects(CurveKind):
         if has_levels(axis.info):
             return _level_requests(rows, axis)
         ends = zip(("left", "right"), interval_ends(axis.points, rows.x[0]), strict=True)
-        blocks = [rows.block_of(axis.points[at], f"{side} borders of intervals") for side, at in ends]
+        blocks = [rows.block_of([axis.points[at]], f"{side} borders of intervals") for side, at in ends]
         return [rows.request(blocks, np.array)]
 
     def summary(self, rows: SubgroupRows, layout: CurveLayout, predictions: Sequence[Floats]) -> CurveSummary:
@@ -55,10 +55,10 @@ class AccumulatedEffects(CurveKind):
         if has_levels(axis.info):
             rank, steps = _level_steps(rows, axis, predictions)
             # The moments of the sum are needed for the covariance of steps up and down.
-            return _summary(rows, np.concatenate([*steps, steps[0] + steps[1]]), rank, len(axis))
+            return summary_of_cells(rows, np.concatenate([*steps, steps[0] + steps[1]]), rank, len(axis))
         left, right = predictions[0]
         interval, _ = interval_ends(axis.points, rows.x[0])
-        return _summary(rows, right - left, interval, max(len(axis) - 1, 1))
+        return summary_of_cells(rows, right - left, interval, max(len(axis) - 1, 1))
 
     def curve(self, layout: CurveLayout, summary: CurveSummary) -> Curve:
         """Accumulate the mean steps, and centre the curve."""
@@ -79,7 +79,7 @@ def _level_requests(rows: SubgroupRows, axis: GridAxis) -> list[PredictionReques
     for mask, offset, text in moves:
         if mask.any():
             some, points = rows.where(mask), axis.points[rank[mask] + offset]
-            requests.append(some.request([some.block_of(points, text)], np.array))
+            requests.append(some.request([some.block_of([points], text)], np.array))
     return requests
 
 
@@ -98,7 +98,7 @@ def _level_steps(rows: SubgroupRows, axis: GridAxis, predictions: Sequence[Float
     return rank, steps
 
 
-def _summary(rows: SubgroupRows, values: Floats, cell: Rows, n_cells: int) -> CurveSummary:
+def summary_of_cells(rows: SubgroupRows, values: Floats, cell: Rows, n_cells: int) -> CurveSummary:
     """Return moments of values (lines, rows) in each cell; those of chunks are corrected for rounding, to be merged."""
     if rows.is_chunk:
         moments = Moments.of(values, cell, n_cells, rows.weights)

@@ -51,14 +51,15 @@ def effect(
         Dask DataFrame stands for `LargeData` with its defaults. The model then receives the columns that it was fitted
         on (`feature_names_in_`), else those of `subgroups`, else all.
     feature : str, or pair of str
-        The feature; two features give a surface (kind "pdp").
+        The feature; two features give a surface (kind "pdp", or "ale" of numeric features).
     kind : {"pdp", "ice", "ale", "mplot"}, default "pdp"
         - "pdp", partial dependence: the mean prediction with the feature set to each value. In subgroups, the default,
           these are the cs-PDPs of the paper; with `subgroups=None` it is the plain PDP.
         - "ice": the same for each single row, and the mean.
         - "ale", accumulated local effects: differences of predictions over small steps of the feature, for rows near
           the step, accumulated; the middles of the steps have mean 0 over the rows. Levels of a nominal feature are
-          ordered by the similarity of their rows in the other columns; ordered levels keep their order.
+          ordered by the similarity of their rows in the other columns; ordered levels keep their order. Of two
+          features, their interaction alone, without standard errors.
         - "mplot": the mean prediction of rows with about the same value. See the warning below.
     subgroups : "auto", Subgroups, Partition or None, default "auto"
         "auto" finds subgroups of the feature on X, with the defaults of `find_subgroups`, for the kinds "pdp" and "ice"
@@ -107,9 +108,10 @@ def effect(
 
     Predictions are made in batches of at most 100,000 rows, fewer if scikit-learn's `working_memory` requires it. The
     number of predicted rows is n at each point for "pdp" and "ice" (in subgroups, the sum over their own rows and
-    points), 2 n for "ale" (3 n for a categorical feature, minus the rows with the first and the last level), and n for
-    "mplot". Reading the result makes no predictions. For tree ensembles that can be read, from 5,000 predictions on,
-    they come from the trees: the model predicts 256 rows to check them, and the curves are the same up to rounding.
+    points), 2 n for "ale" (4 n for two features; 3 n for a categorical feature, minus the rows with the first and the
+    last level), and n for "mplot". Reading the result makes no predictions. For tree ensembles that can be read, from
+    5,000 predictions on, they come from the trees: the model predicts 256 rows to check them (256 of each chunk of
+    large data), and the curves are the same up to rounding.
     `settings["evaluation"]` states which way was used; the environment variable SUBGROVE_TREE_STEPS=0 prevents it.
 
     Interaction splits use ICE curves that are predicted anyway. A split has at least 20 rows on each side, explains at

@@ -15,6 +15,7 @@ from subgrove._data.columns import ColumnInfo
 from subgrove._data.from_containers import names_and_rows, untyped_columns
 from subgrove._data.to_containers import Backend
 from subgrove._effects.ale import AccumulatedEffects
+from subgrove._effects.ale_surface import AccumulatedInteraction
 from subgrove._effects.curves import (
     ConditionalMean,
     Curve,
@@ -67,8 +68,8 @@ class EffectSpec:
         if kind not in KINDS:
             raise ParameterError(f"kind must be one of {quote(KINDS)}; got {kind!r}.")
         names = _feature_names(feature)
-        if len(names) > 1 and kind != "pdp":
-            raise ParameterError(f"Only kind='pdp' supports two features; got kind={kind!r}. Pass one feature.")
+        if len(names) > 1 and kind not in ("pdp", "ale"):
+            raise ParameterError(f"Only 'pdp' and 'ale' support two features; got kind={kind!r}. Pass one feature.")
         depth = _interaction_depth(interactions, kind, len(names))
         return cls(
             names, kind, subgroups, depth, grid, whole_number("grid_resolution", grid_resolution, least=2), *options
@@ -206,6 +207,8 @@ class EffectPlan:
         if depth and partition is None:
             partition = one_subgroup(data.X, data.infos[0])
         rows, kind = rows_by_subgroup(data, partition), KINDS["ice" if depth else spec.kind]
+        if spec.kind == "ale" and len(data.infos) > 1:
+            kind = AccumulatedInteraction()
         usable = [each for each in rows if each.has_curve(partition)]
         by_subgroup: list[list[GridSpec]] = [grids] * len(usable)
         if depth and usable:

@@ -299,10 +299,10 @@ class SubgroupRows:
         at = {axis.info.name: np.array([point]) for axis, point in zip(axes, points, strict=True)}
         return GridBlock(lambda: self._at([np.full(len(self.rows), point) for point in points]), text, numbers, at)
 
-    def block_of(self, points: Floats, description: str) -> GridBlock:
-        """Return all rows, each at a point of its own."""
-        at = {self.data.infos[0].name: points}
-        return GridBlock(lambda: self._at([points]), lambda: self.describe(description), points=at)
+    def block_of(self, points: Sequence[Floats], description: str) -> GridBlock:
+        """Return all rows, each at a point of its own of each feature."""
+        at = {info.name: values for info, values in zip(self.data.infos, points, strict=True)}
+        return GridBlock(lambda: self._at(points), lambda: self.describe(description), points=at)
 
     def unchanged(self) -> GridBlock:
         """Return all rows with their observed values."""

@@ -78,10 +78,11 @@ def _steps_at(steps: StepFunctions, block: StepBlock, column: int, local: Rows, 
     n, outputs = len(block.margins), block.steps.shape[1]
     if block.pointers is None:
         at = local[:, None] * steps.slots + steps.starts[column] + places.T
-        return block.steps.take(at, axis=0)
+        return np.asarray(block.steps.take(at, axis=0))
     own = np.zeros((n, len(places)), dtype=np.int32)
     own[local] = places.T
     found = np.empty((n, len(places), outputs))
+    assert tree_steps is not None
     tree_steps.look_up(
         steps.kernel, n, outputs, block.pointers, block.starts, len(block.steps), block.steps, block.missing,
         np.array([column]), 1, own, len(places), found,

@@ -116,7 +116,7 @@ class PairDependence:
         added = self._leaves.value[leaves[number]] * share[number, None]
         size = len(self._distinct[column]) + 1
         steps = _sums(start, added, size) - _sums(end, added, size)
-        return steps.cumsum(axis=0)[self._inverse[column]]
+        return np.asarray(steps.cumsum(axis=0)[self._inverse[column]])
 
     def _of_two(self, j: int, k: int, leaves: Rows) -> Floats:
         """Return the sum over leaves of value times share, where both columns are within the bounds of the leaf."""
@@ -172,7 +172,7 @@ class PairDependence:
 
 
 def _centred(values: Floats) -> Floats:
-    return values - values.mean(axis=0)
+    return np.asarray(values - values.mean(axis=0))
 
 
 def _sums(at: Rows, values: Floats, size: int) -> Floats:
@@ -223,6 +223,7 @@ def _count(arguments: tuple[object, ...], on_path: Bools, places: Places) -> tup
     require(int(slots[-1]) <= _MAX_COUNTS, "it has too many leaves")
     path = np.nonzero(on_path)[1].astype(np.int32)
     counts = np.zeros(int(slots[-1]), dtype=np.int32)
+    assert tree_pairs is not None
     tree_pairs.count(
         column, cut, child, roots, n_places, is_level, sets, np.ascontiguousarray(places), path_start, path, slots,
         counts, arguments[9], arguments[10], arguments[11], arguments[12], len(path), len(counts), arguments[15],
