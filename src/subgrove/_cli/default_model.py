@@ -6,8 +6,10 @@ held-out training rows. A random forest on request. Both are fitted on one numer
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,8 @@ from subgrove._cli.splitting import cross_validation_folds, dependent_groups
 from subgrove._core.execution import one_thread, parallel_map, progress_bar
 from subgrove._core.kinds import Floats, Rows
 from subgrove._core.text import percent
+from subgrove._models.tree_ensemble.ensemble import TreeEnsemble
+from subgrove._models.tree_ensemble.inputs import TreeInputs
 from subgrove._scoring.estimate_variance import mean_variance
 
 _MIN_PROBABILITY = 1e-6
@@ -46,6 +50,7 @@ class DefaultModel:
 
     def fit(self, X: Any, y: Any) -> DefaultModel:
         """Train on the rows of a frame."""
+        self.names_ = list(X.columns)
         self.columns_ = [name for name in X.columns if X[name].notna().any()]  # scikit-learn needs a value in each
         self.levels_ = {name: X[name].cat.categories for name in X.columns if X[name].dtype.name == "category"}
         counts = np.unique(y, return_counts=True)[1] if self.kind == "classification" else np.array([len(y)])
@@ -66,6 +71,23 @@ class DefaultModel:
     def _probabilities(self, X: Any) -> npt.NDArray[np.float64]:
         with one_thread("openmp"):
             return np.asarray(self.model_.predict_proba(self._matrix(X)))
+
+    def read_trees(self, read: Callable[[Any], tuple[TreeEnsemble, TreeInputs]]) -> tuple[TreeEnsemble, TreeInputs]:
+        """Return the trees of the model, and how a frame becomes their inputs.
+
+        Parameters
+        ----------
+        read : callable
+            Reads a model of scikit-learn.
+        """
+        ensemble, inner = read(self.model_)
+        inputs: dict[str, tuple[int, ...]] = dict.fromkeys(self.names_, ())
+        at = 0
+        for name in self.columns_:
+            width = len(self.levels_[name]) if self.forest and name in self.levels_ else 1
+            inputs[name] = tuple(chain.from_iterable(inner.columns[at : at + width]))
+            at += width
+        return ensemble, TreeInputs(tuple(inputs.values()), lambda X: inner.to_matrix(self._matrix(X)))
 
     def _matrix(self, X: Any) -> npt.NDArray[np.float64]:
         return np.column_stack([self._numbers(X[name], name) for name in self.columns_])

@@ -5,7 +5,7 @@
 
 #include "tree_steps.h"
 
-#define LIST_ROWS 64 /* rows whose branches are followed together */
+#define LIST_ROWS 512 /* rows whose branches are followed together */
 
 typedef struct {
     int32_t node, low, high;

@@ -36,7 +36,7 @@ from subgrove.exceptions import ModelError
 from subgrove.samplers.base import Feature
 from subgrove.samplers.resampled_feature import ResampledFeature
 
-_TREE_LIBRARIES = {"sklearn", "lightgbm", "xgboost", "catboost"}
+_TREE_LIBRARIES = {"sklearn", "lightgbm", "xgboost", "catboost", "subgrove"}
 
 
 def score_features(

@@ -58,6 +58,9 @@ def _read(model: Any, method: str) -> Read:
         require(owner is not None and model == getattr(owner, method, None), "the model is a function")
         model = owner
     require(method in _METHODS, f"{method} is not supported")
+    if type(model).__module__.startswith("subgrove.") and hasattr(model, "read_trees"):  # the model of the command
+        read: Read = model.read_trees(partial(_read, method=method))
+        return read
     library = library_class(model)
     root, name = library.__module__.partition(".")[0], library.__name__
     if (root, name) == ("sklearn", "Pipeline"):

@@ -27,7 +27,7 @@ from subgrove._native.loader import tree_steps as compiled
 kernel: Any = compiled  # None without a compiler: `StepFunctions` is then not made
 _BLOCK_NUMBERS = 1 << 16  # of a block of rows at all places: half a megabyte
 _MAX_DENSE = 1 << 16  # places of all columns, above which only those where a prediction changes are stored
-_LIST_ROWS = 256
+_LIST_ROWS = 512
 _SHARES = 16  # of the rows, each with sums of its own, so that these do not depend on the number of threads
 
 
