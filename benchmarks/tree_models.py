@@ -1,6 +1,6 @@
 """Cost of results that are computed from the trees of a model, relative to its predictions.
 
-    OMP_NUM_THREADS=1 python -m benchmarks.tree_models [--sections effects interactions] [--rounds 5]
+    OMP_NUM_THREADS=1 python -m benchmarks.tree_models [--sections importance peers effects interactions] [--rounds 5]
 
 One thread, processor time, minimum of several rounds in turns, all in one run. `predict` is the model's own prediction
 of the rows times the number of predictions that the result needs without the trees.
@@ -93,7 +93,108 @@ def interactions(rounds: int) -> str:
     return markdown(["model", "pairs", "s"], lines)
 
 
-SECTIONS: dict[str, Callable[[int], str]] = {"effects": effects, "interactions": interactions}
+def _importance_models(X: pd.DataFrame, y: Any) -> dict[str, tuple[Any, Any, str]]:
+    """Fitted models, their targets and losses."""
+    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor, RandomForestRegressor
+
+    forest: dict[str, Any] = {"n_estimators": 100, "max_features": 0.33, "random_state": 0}
+    light: dict[str, Any] = {"n_estimators": 200, "n_jobs": 1, "verbose": -1}
+    made: dict[str, Callable[[], Any]] = {
+        "HistGradientBoosting 100 x 31": lambda: HistGradientBoostingRegressor(random_state=0),
+        "the same, two classes, log loss": lambda: HistGradientBoostingClassifier(random_state=0),
+        "LightGBM 200 x 31": lambda: _library("lightgbm").LGBMRegressor(**light),
+        "LightGBM 200 x 127": lambda: _library("lightgbm").LGBMRegressor(num_leaves=127, **light),
+        "XGBoost 200 x depth 6": lambda: _library("xgboost").XGBRegressor(n_estimators=200, max_depth=6, n_jobs=1),
+        "forest 100, leaves of 5": lambda: RandomForestRegressor(min_samples_leaf=5, **forest),
+        "forest 100, fully grown": lambda: RandomForestRegressor(**forest),
+    }
+    fitted = {}
+    for name, make in made.items():
+        try:
+            model = make()
+        except ImportError:
+            print(f"{name}: not installed")
+            continue
+        own = y > 0 if "classes" in name else y
+        fitted[name] = (model.fit(X, own), own, "log_loss" if "classes" in name else "squared_error")
+    return fitted
+
+
+def importance(rounds: int) -> str:
+    """Whole calls of `sg.importance`, as ratios to the predictions of 10 repeats of all features."""
+    lines = []
+    for p in (COLUMNS, 5 * COLUMNS):
+        train, test = data(p=p), data(p=p, seed=1)
+        groups = sg.find_subgroups(train[0])
+        for name, (model, _, loss) in _importance_models(*train).items():
+            lines.append([name, str(p), *_ratios(model, loss, train[0], *test, groups, rounds)])
+            print(lines[-1], flush=True)
+    columns = ["model", "features", "bare predict, s", "subgroups given", "subgroups found", "default call"]
+    return markdown(columns, lines)
+
+
+def _ratios(model: Any, loss: str, X: Any, test: Any, y: Any, groups: Any, rounds: int) -> list[str]:
+    """Seconds of bare predictions, and ratios of the calls to it; the default call with few features only."""
+    y, predict = (y > 0, model.predict_proba) if loss == "log_loss" else (y, model.predict)
+    quick: dict[str, Any] = {"check_fidelity": False, "loss": loss, "random_state": 1}
+    calls: dict[str, Callable[[], Any]] = {
+        "predict": lambda: predict(test),
+        "given": lambda: sg.importance(model, test, y, sampler=groups, **quick),
+        "found": lambda: sg.importance(model, test, y, sampler="subgroups", train=X, **quick),
+    }
+    if test.shape[1] == COLUMNS:
+        calls["default"] = lambda: sg.importance(model, test, y, train=X, loss=loss, random_state=1)
+    assert calls["given"]().settings["evaluation"] == "tree steps"
+    times = {key: min(own) for key, own in interleaved(calls, rounds, time.process_time).items()}
+    bare = times.pop("predict") * 10 * test.shape[1]
+    return [
+        f"{bare:.1f}",
+        *(f"{times[key] / bare:.4f}" if key in times else "" for key in ("given", "found", "default")),
+    ]
+
+
+def peers(rounds: int) -> str:
+    """Processor time in seconds beside packages that predict, or explain the same rows in another way."""
+    lines = []
+    for n in (1_000, ROWS):
+        test = data(n, seed=1)
+        for name, (model, _, loss) in _importance_models(*data(n)).items():
+            lines.append([name, f"{n:,}", *_seconds(model, loss, *test, rounds)])
+            print(lines[-1], flush=True)
+    columns = ["model", "rows", "subgrove, exact", "scikit-learn, 10 repeats", "shap, path-dependent"]
+    return markdown(columns, lines)
+
+
+def _seconds(model: Any, loss: str, test: Any, y: Any, rounds: int) -> list[str]:
+    from sklearn.inspection import permutation_importance
+
+    y, scoring = (y > 0, "neg_log_loss") if loss == "log_loss" else (y, "neg_mean_squared_error")
+    options: dict[str, Any] = {"sampler": "marginal", "loss": loss, "check_fidelity": False, "random_state": 1}
+    calls: dict[str, Callable[[], Any]] = {
+        "ours": lambda: sg.importance(model, test, y, **options),
+        "theirs": lambda: permutation_importance(model, test, y, scoring=scoring, n_repeats=10, random_state=1),
+    }
+    times = {key: min(own) for key, own in interleaved(calls, rounds, time.process_time).items()}
+    return [f"{times['ours']:.2f}", f"{times['theirs']:.2f}", _shap(model, test)]
+
+
+def _shap(model: Any, test: pd.DataFrame, n: int = 200) -> str:
+    """Seconds of SHAP's tree explainer, extrapolated from some rows; empty if it is not installed or fails."""
+    try:
+        explainer = _library("shap").TreeExplainer(model)
+        start = time.process_time()
+        explainer.shap_values(test.iloc[:n])
+    except Exception:  # not installed, or a model that it cannot read
+        return ""
+    return f"{(time.process_time() - start) * len(test) / n:.2f}"
+
+
+SECTIONS: dict[str, Callable[[int], str]] = {
+    "importance": importance,
+    "peers": peers,
+    "effects": effects,
+    "interactions": interactions,
+}
 
 
 def main() -> None:

@@ -130,6 +130,7 @@ NAMES = [
     "dependence",
     "fidelity",
     "model fidelity",
+    "interaction strength",
     "gap",
     "relative",
     "refits",

@@ -42,7 +42,7 @@ def test_packages_that_are_missing_are_reported_with_the_line_that_installs_them
 ) -> None:
     monkeypatch.setattr(peers, "missing_packages", lambda: ["knockpy"])
     with pytest.raises(
-        ModuleNotFoundError, match=r'knockpy is not installed. Run `python -m pip install "subgrove\[peers'
+        ModuleNotFoundError, match=r"knockpy is not installed. Run `python -m pip install --group peers`"
     ):
         peers.units(Size())
 

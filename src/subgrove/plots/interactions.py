@@ -11,7 +11,7 @@ from subgrove._core.validate import whole_number
 from subgrove._effects import InteractionStrength
 from subgrove._effects.interaction_strength import PairStrength
 from subgrove.exceptions import ParameterError
-from subgrove.plots._figure import short_rule
+from subgrove.plots._figure import require_matplotlib, short_rule
 from subgrove.plots._rows import RowEntry, RowLabels, RowSeries, draw_rows, draw_series, handle
 from subgrove.trees.nodes import ALL_ROWS
 
@@ -48,6 +48,7 @@ def interaction_strength(result: InteractionStrength, *, ax: Axes | None = None,
     >>> found = sg.InteractionStrength.compute(model, X, n_points=20, random_state=1)
     >>> ax = sg.plots.interaction_strength(found, top=2)
     """
+    require_matplotlib()
     if not isinstance(result, InteractionStrength):
         raise ParameterError(f"result must be an InteractionStrength; got {type(result).__name__}.")
     by_pair: dict[tuple[str, str], list[PairStrength]] = {}
