@@ -20,7 +20,15 @@ from tests.report.test_notebook_cards import walked
 
 SCRIPT, QUOTED, LEVELS = "<script>alert(1)</script>", 'a & "b"', ["<b>x</b>", "y", "z"]
 # Arguments, a mapping, and a row of a result.
-WITHOUT_VIEW = {"AdaptiveRepeats", "DeviceModel", "FeatureGroups", "FrequencyWeights", "GapStep", "LargeData"}
+WITHOUT_VIEW = {
+    "AdaptiveRepeats",
+    "DeviceModel",
+    "Effects",
+    "FeatureGroups",
+    "FrequencyWeights",
+    "GapStep",
+    "LargeData",
+}
 
 
 def frame(n: int = 130, seed: int = 0) -> tuple[pd.DataFrame, npt.NDArray[np.float64]]:

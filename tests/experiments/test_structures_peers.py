@@ -22,7 +22,7 @@ def test_units_are_the_first_of_structures_without_missing_values(monkeypatch: p
 
 @pytest.mark.skipif(importlib.util.find_spec("fippy") is not None, reason="the packages are installed")
 def test_missing_packages_are_reported_with_the_line_that_installs_them() -> None:
-    with pytest.raises(ModuleNotFoundError, match="fippy, hidimstat.*--group peers"):
+    with pytest.raises(ModuleNotFoundError, match=r"fippy, hidimstat.*--group peers"):
         structures_peers.units(Size(1))
 
 
