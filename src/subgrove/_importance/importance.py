@@ -128,6 +128,10 @@ def importance(
     plus, for each row with an exact expectation, the number of other values in its subgroup.
     `settings["repeats_used"]` has the number of repeats of each feature with `AdaptiveRepeats`.
 
+    Of tree models (boosting and forests of scikit-learn, LightGBM, XGBoost and CatBoost) only the baseline rows and 256
+    changed rows are predicted: expected losses over all donors are computed from the trees, without Monte-Carlo error,
+    and draws are looked up (`docs/tree_models.md`). `settings["evaluation"]` states whether that was possible.
+
     Duplicates among resampled rows are predicted once: in tables of at least 20,000 / `n_repeats` rows, for a feature
     with few distinct values, or if at most half of the rows are distinct. This assumes that equal rows have equal
     predictions; `settings["n_rows_predicted"]` is the number of rows that were predicted.

@@ -46,8 +46,10 @@ def score_features(
     total = context.frames.n_rows * context.n_repeats * len(features)
     workers = min(effective_jobs(n_jobs), len(features))
     with progress_bar(total if progress else 0, "Predicting") as done:
-        read_trees(context, features, effective_jobs(n_jobs))
-        if workers == 1 or context.tree is not None:
+        found = _score_by_trees(context, features, effective_jobs(n_jobs), done)
+        if found is not None:
+            return found
+        if workers == 1:
             return _score(context, features, done)
         shares = [features[at::workers] for at in range(workers)]
         results: dict[Feature, FeatureResult] = {}
@@ -60,20 +62,25 @@ def score_features(
         return [results[feature] for feature in features]
 
 
-def read_trees(context: ScoringContext, features: Sequence[Feature], n_threads: int) -> None:
-    """Read the model as a tree ensemble, if it is one and that saves predictions; else note why not."""
+def _score_by_trees(
+    context: ScoringContext, features: Sequence[Feature], n_threads: int, progress: Callable[[int], None]
+) -> list[FeatureResult] | None:
+    """Return the results from the trees of the model; None, with the reason in the cache, if it has to predict."""
     owner = getattr(context.predictor.model, "__self__", context.predictor.model)  # of a method
     if not any(cls.__module__.partition(".")[0] in _TREE_LIBRARIES for cls in type(owner).__mro__):
         context.cache["evaluation"] = "model predictions: not a model of a library whose trees can be read"
-        return
+        return None
     from subgrove._models.tree_ensemble.ensemble import NotReadable
     from subgrove._scoring.tree_steps import read_tree_steps
 
     try:
         context.cache["tree steps"] = read_tree_steps(context, features, n_threads)
         context.cache["evaluation"] = "tree steps"
+        return _score(context, features, progress)
     except NotReadable as error:
+        context.cache.pop("tree steps", None)
         context.cache["evaluation"] = f"model predictions: {error}"
+        return None
 
 
 def _score_share(context: ScoringContext, features: Sequence[Feature]) -> tuple[list[FeatureResult], int, int]:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.compose import ColumnTransformer
-from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -173,3 +173,47 @@ def test_a_model_that_differs_from_its_trees_predicts() -> None:
     model._loss.link.inverse = shifted
     other = sg.importance(model, X, y, sampler="marginal", check_fidelity=False, random_state=1)
     assert other.settings["evaluation"].startswith("model predictions")
+
+
+class NewLevels:
+    """Draws a level that no row has."""
+
+    def fit(self, X: Any, features: Any) -> NewLevels:
+        return self
+
+    def sample(self, X: Any, feature: str, rngs: Any) -> Any:
+        for _ in rngs:
+            yield np.full(len(X), 7.0)
+
+
+def test_a_level_that_no_row_has_is_predicted_by_the_model() -> None:
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.normal(size=300), "level": rng.integers(0, 4, 300).astype(float)})
+    y = (X["a"] + X["level"]).to_numpy()
+    model = HistGradientBoostingRegressor(categorical_features=["level"], max_iter=20).fit(X, y)
+    options: dict[str, Any] = {"sampler": NewLevels(), "features": ["level"], "train": X[:100], "n_repeats": 5}
+    imp = sg.importance(model, X[100:], y[100:], check_fidelity=False, random_state=1, **options)
+    assert imp.settings["evaluation"].startswith("model predictions: a column has a level")
+    assert np.isfinite(imp.overall["estimate"]).all()
+
+
+def test_forests_of_two_classes_and_groups_of_features_are_served() -> None:
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(400, 4)), columns=list("abcd"))
+    y = (X["a"] * X["b"] > 0).to_numpy()
+    model = RandomForestClassifier(10, min_samples_leaf=5, random_state=0).fit(X[:200], y[:200])
+    options: dict[str, Any] = {"sampler": "marginal", "features": [["a", "b"], "c"], "random_state": 1}
+    options |= {"n_repeats": 20, "check_fidelity": False, "loss": ["log_loss", "brier", "auc"]}
+    imp = sg.importance(model, X[200:], y[200:], **options)
+    assert imp.settings["evaluation"] == "tree steps"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SUBGROVE_TREE_STEPS", "0")
+        predicted = sg.importance(model, X[200:], y[200:], **options)
+    # A score of all rows together is computed from the same draws, and so are groups of features; probabilities that
+    # are equal may differ by rounding in one of the two, which moves the AUC by half a pair of rows.
+    both = [one.overall.set_index(["loss", "feature"])["estimate"] for one in (imp, predicted)]
+    assert both[0]["auc"].to_numpy() == pytest.approx(both[1]["auc"].to_numpy(), abs=1e-4)
+    both = [one.drop("auc", level="loss") for one in both]
+    group = [one[one.index.get_level_values("feature") != "c"].to_numpy() for one in both]
+    assert len(group[0]) == 2
+    assert group[0] == pytest.approx(group[1], abs=1e-12)
