@@ -42,6 +42,7 @@ from subgrove.samplers.resampled_feature import ExactExpectation, ResampledFeatu
 
 _MAX_TABLE = 4  # cells of a table of places by subgroups, as a multiple of the number of donors
 _SMALL_TABLE = 20_000
+_ROWS_AT_ONCE = 1 << 22  # of all features together, in one pass
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,13 +85,17 @@ def exact_features(
     context: ScoringContext, features: Sequence[Feature]
 ) -> tuple[dict[Feature, FeatureResult], dict[Feature, list[Table] | str]]:
     """Return the results of the features that have an exact expectation, and their draws for the fidelity check."""
-    each = {feature: context.resample(feature, context.n_repeats) for feature in features}
-    served = {f: one for f, one in each.items() if serves(context, context.tree, f, one.distribution)}
-    checker, drawn = context.fidelity_checker, {}
-    for feature, one in served.items() if checker is not None else ():
-        assert checker is not None
-        drawn[feature] = checker.read((), partial(replace, one))
-    return exact_results(context, context.tree, served), drawn
+    results: dict[Feature, FeatureResult] = {}
+    drawn: dict[Feature, list[Table] | str] = {}
+    checker, at_once = context.fidelity_checker, max(1, _ROWS_AT_ONCE // context.frames.n_rows)
+    for start in range(0, len(features), at_once):  # a pass over the trees for as many as memory allows
+        each = {feature: context.resample(feature, context.n_repeats) for feature in features[start : start + at_once]}
+        served = {f: one for f, one in each.items() if serves(context, context.tree, f, one.distribution)}
+        for feature, one in served.items() if checker is not None else ():
+            assert checker is not None
+            drawn[feature] = checker.read((), partial(replace, one))
+        results |= exact_results(context, context.tree, served)
+    return results, drawn
 
 
 def exact_results(

@@ -96,21 +96,15 @@ class ColumnExpectation:
 class _Tables:
     """Arguments of the kernel for the donors of all columns."""
 
-    def __init__(self, steps: StepFunctions, donors: Mapping[int, PlaceWeights | MemberPool], n_rows: int) -> None:
+    def __init__(self, steps: StepFunctions, donors: Mapping[int, PlaceWeights | MemberPool]) -> None:
         p = steps.n_columns
+        self.donors = donors
         self.kind, self.n_groups, self.first = np.zeros(p, np.uint8), np.ones(p, np.int64), np.zeros(p, np.int64)
         self.cut, self.bound = np.zeros(steps.slots), np.zeros(steps.slots)
-        self.group = np.zeros((n_rows, p), dtype=np.int32)
         self.orders: dict[int, tuple[int, Rows]] = {}
         tables, keys, pointers = [], [], [np.zeros(1, dtype=np.int64)]
         n_cells = n_keys = n_pools = 0
-        shifted = [one for one in donors.values() if isinstance(one, MemberPool) and one.base is not None]
-        self.rows: list[Floats | None] = [None] * 4
-        if shifted:
-            self.rows = [np.zeros((n_rows, p)), np.ones((n_rows, p))]
-            self.rows += [np.full((n_rows, p), -np.inf), np.full((n_rows, p), np.inf)]
         for j, one in donors.items():
-            self.group[:, j] = one.group
             column = steps.columns[j]
             if isinstance(one, PlaceWeights):
                 self.kind[j], self.n_groups[j], self.first[j] = _TABLE, len(one.weights), n_cells
@@ -132,9 +126,6 @@ class _Tables:
             places = np.arange(column.n_places + 1) - 0.5
             self.cut[slots] = places if one.cut is None else one.cut
             self.bound[slots] = places if one.bound is None else one.bound
-            for array, own in zip(self.rows, (one.base, one.spread, one.low, one.high), strict=True):
-                if array is not None and own is not None:
-                    array[:, j] = own
         self.cumulated = np.concatenate(tables) if tables else np.zeros(0)
         self.keys = np.concatenate(keys) if keys else np.zeros(0)
         self.kernel = kernel.donors(
@@ -151,6 +142,21 @@ class _Tables:
             self.keys,
             n_keys,
         )
+
+    def of_rows(self, share: slice) -> tuple[npt.NDArray[np.int32], list[Any]]:
+        """Return the subgroups of some rows, and their bases, spreads and bounds (None without any)."""
+        shape = (share.stop - share.start, len(self.kind))
+        group = np.zeros(shape, dtype=np.int32)
+        rows: list[Any] = [None] * 4
+        for j, one in self.donors.items():
+            group[:, j] = one.group[share]
+            if not isinstance(one, MemberPool) or one.base is None:
+                continue
+            if rows[0] is None:
+                rows = [np.full(shape, value) for value in (0.0, 1.0, -np.inf, np.inf)]
+            for array, own in zip(rows, (one.base, one.spread, one.low, one.high), strict=True):
+                array[:, j] = 0.0 if own is None else own[share]
+        return group, rows
 
 
 def expected_losses(
@@ -179,10 +185,11 @@ def expected_losses(
     n_threads : int
         Number of threads; results do not depend on it.
     """
-    tables = _Tables(steps, donors, steps.n_rows)
+    tables = _Tables(steps, donors)
     shares = steps.shares()
-    means = np.zeros((max(n_losses, n_shifts), 2, steps.n_rows, steps.n_columns))
-    work = partial(_share_of_rows, steps, tables, losses, (n_losses, n_shifts), weights, means)
+    means = {j: np.empty((n_losses, steps.n_rows)) for j in donors}
+    shifts = {j: np.empty((steps.n_rows, n_shifts)) for j in donors}
+    work = partial(_share_of_rows, steps, tables, losses, (n_losses, n_shifts), weights, (means, shifts))
     received, pooled = np.zeros((n_losses, len(tables.cumulated))), np.zeros((n_losses, len(tables.keys)))
     with ThreadPoolExecutor(n_threads) as pool:
         done = map(work, shares) if n_threads == 1 else pool.map(work, shares)
@@ -191,11 +198,7 @@ def expected_losses(
             pooled += by_member
     found = {}
     for j, one in donors.items():
-        found[j] = ColumnExpectation(
-            np.ascontiguousarray(means[:n_losses, 0, :, j]),
-            np.ascontiguousarray(means[:n_shifts, 1, :, j].T),
-            _received(steps, tables, j, one, received, pooled),
-        )
+        found[j] = ColumnExpectation(means[j], shifts[j], _received(steps, tables, j, one, received, pooled))
     return found
 
 
@@ -205,30 +208,35 @@ def _share_of_rows(
     losses: BlockLosses,
     sizes: tuple[int, int],
     weights: Floats | None,
-    means: Floats,
+    found: tuple[dict[int, Floats], dict[int, Floats]],
     share: slice,
 ) -> tuple[Floats, Floats]:
     """Write the means of some rows; return the sums of their increases by place and by member."""
     n_losses, n_shifts = sizes
     received, pooled = np.zeros((n_losses, len(tables.cumulated))), np.zeros((n_losses, len(tables.keys)))
     p = steps.n_columns
+    group, of_rows = tables.of_rows(share)
+    means = np.empty((max(n_losses, n_shifts), 2, share.stop - share.start, p))
     for block in steps.blocks(share):
-        rows, n = block.rows, len(block.margins)
+        n = len(block.margins)
+        own = slice(block.rows.start - share.start, block.rows.stop - share.start)
         increases, shifts = losses(block, block.steps, block.row_pointers(p))
         missing: tuple[list[Any], list[Any]] = ([None] * n_losses, [None] * n_shifts)
         if block.missing is not None:
             missing = losses(block, block.missing, np.arange(n + 1) * p)
-        group = np.ascontiguousarray(tables.group[rows])
-        of_rows = [None if values is None else np.ascontiguousarray(values[rows]) for values in tables.rows]
-        weight = None if weights is None else np.ascontiguousarray(weights[rows])
+        some = [None if values is None else values[own] for values in of_rows]
+        weight = None if weights is None else np.ascontiguousarray(weights[block.rows])
         for at in range(len(means)):
             one, other = min(at, n_losses - 1), min(at, n_shifts - 1)
-            mean, mean_shift = means[one, 0, rows], means[other, 1, rows]
+            mean, mean_shift = means[one, 0, own], means[other, 1, own]
             sums = (received[at], pooled[at]) if at < n_losses else (None, None)
             kernel.means(
-                tables.kernel, n, group, *of_rows, weight, block.pointers, block.starts, len(block.steps),
+                tables.kernel, n, group[own], *some, weight, block.pointers, block.starts, len(block.steps),
                 increases[one], shifts[other], missing[0][one], missing[1][other], mean, mean_shift, *sums,
             )  # fmt: skip
+    for j in tables.donors:
+        found[0][j][:, share] = means[:n_losses, 0, :, j]
+        found[1][j][share] = means[:n_shifts, 1, :, j].T
     return received, pooled
 
 
