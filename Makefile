@@ -58,7 +58,7 @@ test-sanitize: $(VENV)/.dev
 	rm -rf build
 	LD_PRELOAD="$(PRELOAD)" ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
 	    PYTHONPATH=$(VENV)/sanitize $(ONE_THREAD) $(BIN)/python -m pytest -q -m "not slow" -p no:cacheprovider \
-	    tests/native tests/trees tests/regress tests/fidelity/test_mmd.py
+	    tests/native tests/trees tests/regress tests/fidelity/test_mmd.py tests/models/tree_ensemble/test_exact_importance.py
 
 # These three have one process each: `make test` runs them side by side.
 types: $(VENV)/.dev

@@ -251,16 +251,16 @@ static void sum_events(const Ensemble *e, const List *events, ListMemory *memory
     const Event *event = events->items;
     for (int64_t k = 0; k < events->count; k++, event++) {
         if (e->n_outputs == 1) {
-            memory->sums[event->low] += event->of.difference;
-            memory->sums[event->high] -= event->of.difference;
+            add_to(memory->sums + event->low, event->of.difference);
+            take_from(memory->sums + event->high, event->of.difference);
         } else {
             const Node *leaf = e->node + event->of.values.leaf;
             const int64_t *value = e->value + (int64_t)CHILD(leaf) * e->width;
             const int64_t *own = e->value + (int64_t)CHILD(e->node + event->of.values.own) * e->width;
             for (int32_t v = 0; v < e->width; v++) {
                 int64_t *sums = memory->sums + (e->width == 1 ? leaf->cut : v) * slots;
-                sums[event->low] += value[v] - own[v];
-                sums[event->high] -= value[v] - own[v];
+                add_to(sums + event->low, value[v] - own[v]);
+                take_from(sums + event->high, value[v] - own[v]);
             }
         }
         memory->changed[event->low >> 6] |= 1ull << (event->low & 63);

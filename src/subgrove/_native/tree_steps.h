@@ -79,6 +79,17 @@ typedef void margin_function(const Ensemble *e, const int32_t *places, int64_t r
 typedef void loss_function(int loss, double margin, double y, const double *steps, ptrdiff_t count, double *increase,
                            double *shift);
 
+/* Differences of whole numbers wrap around: slots that nothing reads may hold sums of many. */
+static inline void add_to(int64_t *slot, int64_t difference)
+{
+    *slot = (int64_t)((uint64_t)*slot + (uint64_t)difference);
+}
+
+static inline void take_from(int64_t *slot, int64_t difference)
+{
+    *slot = (int64_t)((uint64_t)*slot - (uint64_t)difference);
+}
+
 enum { SQUARED_ERROR, ABSOLUTE_ERROR, LOG_LOSS, BRIER };
 
 #endif

@@ -76,15 +76,15 @@ FORCE_INLINE uint64_t leaves_of(const uint32_t *words, int row, int half, int n_
 FORCE_INLINE void add_interval(const Ensemble *e, Interval interval, int64_t missing, int64_t difference, int64_t *steps)
 {
     if (interval.low >= 0) {
-        steps[interval.low] += difference;
-        steps[interval.high] -= difference;
-        steps[missing] += difference;
+        add_to(steps + interval.low, difference);
+        take_from(steps + interval.high, difference);
+        add_to(steps + missing, difference);
         return;
     }
     const Interval *run = e->run + ~interval.low;
     for (int32_t k = 0; k < interval.high; k++) {
-        steps[run[k].low] += difference;
-        steps[run[k].high] -= difference;
+        add_to(steps + run[k].low, difference);
+        take_from(steps + run[k].high, difference);
     }
 }
 
@@ -114,8 +114,8 @@ FORCE_INLINE void add_interval(const Ensemble *e, Interval interval, int64_t mis
                     const int32_t leaf = 64 * half + COUNT_ZEROS(left), k = parting[leaf] * n + leaf;                  \
                     if (SIMPLE) {                                                                                      \
                         const int64_t difference = value[leaf] - value[mine];                                          \
-                        at[interval[k].low] += difference;                                                             \
-                        at[interval[k].high] -= difference;                                                            \
+                        add_to(at + interval[k].low, difference);                                                      \
+                        take_from(at + interval[k].high, difference);                                                  \
                     } else                                                                                             \
                         for (int32_t v = 0; v < width; v++)                                                            \
                             add_interval(e, interval[k], missing[k], value[leaf * width + v] - value[mine * width + v], \
