@@ -322,7 +322,8 @@ def _result(
     """Return the result of a feature, of which all rows have an exact expectation."""
     n, n_losses = context.frames.n_rows, len(context.losses.losses)
     exact = replace(resampled, exact=ExactExpectation(np.ones(n, dtype=np.bool_), lambda: iter(())))
-    accumulator = LossAccumulator(NumpyArrays(n, context.weights), exact, n_losses, context.n_repeats)
+    arrays, clusters = NumpyArrays(n, context.weights), context.table.clusters
+    accumulator = LossAccumulator(arrays, exact, n_losses, context.n_repeats, clusters)
     increase = np.zeros((n_losses, n))
     shifts = None if context.prediction_values is None else PredictionShifts(context.prediction_values)
     received = np.zeros((n_losses, n)) if all(part.received is not None for _, part in found) else None

@@ -217,3 +217,21 @@ def test_forests_of_two_classes_and_groups_of_features_are_served() -> None:
     group = [one[one.index.get_level_values("feature") != "c"].to_numpy() for one in both]
     assert len(group[0]) == 2
     assert group[0] == pytest.approx(group[1], abs=1e-12)
+
+
+def test_groups_of_dependent_rows_have_cluster_robust_errors() -> None:
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(600, 2)), columns=list("ab"))
+    groups = np.repeat(np.arange(100), 6)
+    y = (X["a"] + 2 * rng.normal(size=100)[groups]).to_numpy()
+    model = HistGradientBoostingRegressor(max_iter=20).fit(X[:300], y[:300])
+    options: dict[str, Any] = {"train": X[:300], "loss": "squared_error", "check_fidelity": False, "random_state": 1}
+    found = {}
+    for switch in ("1", "0"):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("SUBGROVE_TREE_STEPS", switch)
+            found[switch] = sg.importance(model, X[300:], y[300:], groups=groups[300:], n_repeats=60, **options)
+    assert found["1"].settings["evaluation"] == "tree steps"
+    assert found["1"].settings["n_groups"] == 50
+    errors = [one.overall["std_error"].to_numpy() for one in found.values()]
+    assert errors[0] == pytest.approx(errors[1], rel=0.1)
