@@ -20,6 +20,7 @@ from subgrove._report.summary import (
     FidelitySummary,
     GapStepSummary,
     GroupSummary,
+    InteractionSummary,
     MethodSummary,
     PredictorShare,
     ReportCurve,
@@ -275,6 +276,11 @@ def summary_of(features: Sequence[FeatureSummary], verdict: str = "good") -> Sum
             "On humid summer days temp adds little: \u221234 \u00b1 78.",
         ),
         dependence=dependence_of(features),
+        interactions=(
+            InteractionSummary("temp", "hum", None, 212.0, 0.11),
+            InteractionSummary("temp", NASTY_NAME, None, 30.5, 0.004),
+        ),
+        interaction_sentences=("temp and hum have the strongest interaction.",),
         dependence_sentences=("3 of 9 features are predicted by the others.",),
         features=tuple(features),
         groups=(

@@ -159,7 +159,26 @@ class InteractionStrength(ResultView):
         (Trees with very many thresholds are evaluated at the values of 4,096 sampled rows, averaged over all.) For
         other models, `n_points` rows are sampled, and p features need n_points^2 p (p + 1) / 2 predictions.
         """
-        n_points, seed = whole_number("n_points", n_points, least=2), read_seed(random_state)
+        n_points = whole_number("n_points", n_points, least=2)
+        return cls._of(model, X, features, subgroups, n_points, response_method, read_seed(random_state))
+
+    @classmethod
+    def of_trees(cls, model: Any, X: Any, features: Sequence[str], seed: int) -> InteractionStrength:
+        """Compute H-squared from the trees of a model; there are no pairs if these cannot be read."""
+        return cls._of(model, X, features, None, 0, None, seed)
+
+    @classmethod
+    def _of(
+        cls,
+        model: Any,
+        X: Any,
+        features: Sequence[str] | None,
+        subgroups: Partition | None,
+        n_points: int,
+        response_method: str | None,
+        seed: int,
+    ) -> InteractionStrength:
+        """Compute H-squared; without trees at `n_points` sampled rows, and not at all if there are none."""
         names, n_rows = names_and_rows(X)
         wanted = _features(features, names, n_rows)
         predictor = model_for_effect(model, response_method)
@@ -174,7 +193,7 @@ class InteractionStrength(ResultView):
                 scale = "prediction" if trusted.steps.ensemble.link == "identity" else "margin"
             except NotReadable as error:
                 reason = str(error)
-        if reason:
+        if reason and n_points:
             evaluate = partial(_from_predictions, predictor, outputs, X, wanted, n_points, seed)
             found = [(group, evaluate(rows)) for group, rows in groups]
         pairs = _strengths(found, wanted, outputs.labels)

@@ -30,6 +30,7 @@ from subgrove._report.dependent_rows import dependence_warnings
 from subgrove._report.features import ReportResults, feature_gaps, feature_summaries, fidelity_of, group_summaries
 from subgrove._report.findings import cautions, highlights
 from subgrove._report.inputs import ReportInputs, ReportLabels, read_inputs, read_labels
+from subgrove._report.interactions import interactions_of
 from subgrove._report.leakage import leaking_columns
 from subgrove._report.model_summary import ModelSummary
 from subgrove._report.performance import Performance, performance
@@ -68,12 +69,15 @@ def summarize(inputs: ReportInputs, labels: ReportLabels, messages: list[str]) -
         results = ReportResults(conditional, marginal, gaps, quality.spread, inputs.min_share, has_gain)
         groups = group_summaries(results)
         features, n_curve_rows = feature_summaries(inputs, results, advance)
+        names = [score.title for score in by_marginal if score.title in inputs.features]
+        interactions, on_interactions, n_interaction_rows = interactions_of(inputs, names)
     rows = {
         "performance": quality.rows_predicted,
         "conditional importance": int(conditional.settings["n_rows_predicted"]),
         "marginal importance": int(marginal.settings["n_rows_predicted"]),
         "gaps": gaps.rows_predicted,
         "curves": n_curve_rows,
+        **({"interactions": n_interaction_rows} if n_interaction_rows else {}),
     }
     model = _model_summary(inputs, labels, quality)
     shuffled = {score.title: fidelity_of(score, "shuffled") for score in marginal.scores}
@@ -91,6 +95,8 @@ def summarize(inputs: ReportInputs, labels: ReportLabels, messages: list[str]) -
         data=data,
         highlights=highlights(model, data, features, groups, limit, loss, level),
         groups=groups,
+        interactions=interactions,
+        interaction_sentences=on_interactions,
         dependence=dependence,
         dependence_sentences=methods.dependence_sentences(dependence),
         features=tuple(features),

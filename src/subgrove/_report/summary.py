@@ -274,6 +274,20 @@ class GroupSummary(Part, frozen=True):
     headline: str
 
 
+class InteractionSummary(Part, frozen=True):
+    """The interaction of two features, according to the trees of the model.
+
+    `strength` is its standard deviation over rows, `h_squared` its share of the variance of the joint partial
+    dependence. `output` names the class for a model with one margin for each class; the others have None.
+    """
+
+    feature: str
+    other: str
+    output: str | None
+    strength: Number
+    h_squared: Number
+
+
 class Setting(Part, frozen=True):
     """A setting, version or count, by name."""
 
@@ -320,6 +334,10 @@ class Summary(Part, frozen=True):
         By rank.
     groups : tuple of GroupSummary
         Groups of features, the most important first.
+    interactions : tuple of InteractionSummary
+        The strongest interactions of pairs of features; none if the trees of the model cannot be read.
+    interaction_sentences : tuple of str
+        The finding on them, and the scale of their strength.
     cautions : tuple of str
         What not to conclude.
     warnings : tuple of str
@@ -340,6 +358,8 @@ class Summary(Part, frozen=True):
     dependence_sentences: tuple[str, ...]
     features: tuple[FeatureSummary, ...]
     groups: tuple[GroupSummary, ...]
+    interactions: tuple[InteractionSummary, ...]
+    interaction_sentences: tuple[str, ...]
     methods: MethodSummary
     cautions: tuple[str, ...]
     warnings: tuple[str, ...]
