@@ -42,13 +42,15 @@ def interactions_of(inputs: ReportInputs, features: Sequence[str]) -> Interactio
     return shown, _sentences(inputs, shown, len(names), found.scale), found.n_rows_predicted
 
 
-def _sentences(inputs: ReportInputs, shown: Sequence[InteractionSummary], n_features: int, scale: str) -> tuple[str, ...]:
+def _sentences(
+    inputs: ReportInputs, shown: Sequence[InteractionSummary], n_features: int, scale: str
+) -> tuple[str, ...]:
     """Return the finding on the strongest pair, and the scale on which interactions are measured."""
     if not shown:
         return ()
     regression, one = inputs.task == "regression", shown[0]
-    margin = "the margin of the model" if regression else "the log-odds" if len(inputs.classes) == 2 else "the margin"
-    unit = margin if scale == "margin" else f"units of {inputs.target}" if regression else "the probability"
+    margin = "units of the log-odds" if len(inputs.classes) == 2 else "units of the margin"
+    unit = margin if scale == "margin" else f"units of {inputs.target}" if regression else "units of probability"
     where = "" if one.output is None else f" for class {one.output}"
     if one.strength == 0 or max(each.h_squared for each in shown) < _WEAK:
         finding = f"No pair of features interacts: less than {percent(_WEAK)} of the variance of any joint effect."
@@ -58,5 +60,7 @@ def _sentences(inputs: ReportInputs, shown: Sequence[InteractionSummary], n_feat
             f"sum of both effects by {number(one.strength)} (standard deviation, {unit}), which is "
             f"{percent(one.h_squared)} of the variance of the joint effect."
         )
-    more = f" Pairs of the {n_features} features with the largest marginal importance." if n_features < len(inputs.features) else ""
-    return tuple(tidy(sentence) for sentence in (finding, f"Strengths are standard deviations, in {unit}.{more}"))
+    scope = f"Strengths are standard deviations, in {unit}."
+    if n_features < len(inputs.features):
+        scope += f" Pairs of the {n_features} features with the largest marginal importance."
+    return tidy(finding), tidy(scope)
