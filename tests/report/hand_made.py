@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
-from subgrove._importance.evidence import finding_of
+from subgrove._importance.explanation import finding_of
 from subgrove._report.model_summary import ClassSummary, ConfusionSummary, ImportantSize, ModelSummary, Score
 from subgrove._report.summary import (
     CandidateSummary,

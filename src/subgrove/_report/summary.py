@@ -16,7 +16,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from subgrove._importance.evidence import Finding
+from subgrove._importance.explanation import Finding
 from subgrove._report.model_summary import Count, ImportantSize, ModelSummary, Number, Part
 from subgrove.exceptions import FormatError
 
@@ -66,8 +66,8 @@ class Estimate(Part, frozen=True):
     """An estimate and its interval.
 
     `noise` names the sources of variance that the interval covers; `finding` is what may be concluded, such as
-    "important" or "uncertain" (`_importance/evidence.py` has the rule). `unreliable` is the reason why a bound is left
-    out.
+    "important" or "uncertain" (`_importance/explanation.py` has the rule). `unreliable` is the reason why a bound is
+    left out.
     """
 
     estimate: Number
