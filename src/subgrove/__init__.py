@@ -14,7 +14,7 @@ from subgrove._importance.refits import RefitsResult, importance_over_refits
 from subgrove._importance.relative import RelativeImportance
 from subgrove._importance.result import ImportanceResult
 from subgrove._models.device_model import DeviceModel
-from subgrove._native.versions import show_versions
+from subgrove._native.loader import show_versions
 from subgrove._report import Report, report
 from subgrove._scale import LargeData
 from subgrove._scoring.adaptive_repeats import AdaptiveRepeats

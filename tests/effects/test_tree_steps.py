@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import subgrove as sg
-from subgrove._effects import tree_steps
+from subgrove._effects import plan, tree_steps
 from subgrove._models.predictor import Predictor
 from subgrove._models.tree_ensemble.trusted import CHECK_ROWS, TREE_STEPS
 from subgrove._native import loader
@@ -30,7 +30,7 @@ KINDS: list[Any] = ["pdp", "ice", "ale", "mplot"]
 
 @pytest.fixture(autouse=True)
 def also_few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tree_steps, "MIN_ROWS", 0)
+    monkeypatch.setattr(plan, "MIN_ROWS", 0)
 
 
 def numbers() -> pd.DataFrame:
@@ -167,7 +167,7 @@ def test_large_data_in_chunks_equals_the_model(tmp_path: Any, monkeypatch: pytes
 
 def test_few_predictions_are_made_by_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
     model, X = boosting()
-    monkeypatch.setattr(tree_steps, "MIN_ROWS", 401)
+    monkeypatch.setattr(plan, "MIN_ROWS", 401)
     found = sg.effect(model, X, "b", kind="mplot")
     n = int(X["b"].notna().sum())
     assert found.settings["evaluation"] == f"model predictions: {n} predictions are few"

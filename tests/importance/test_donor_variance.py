@@ -52,7 +52,7 @@ def test_variance_over_other_training_rows_takes_the_place_of_that_of_donors() -
 
 
 def test_sums_by_donor_give_the_variance_of_their_effects() -> None:
-    from subgrove._scoring.donor_variance import DonorSums
+    from subgrove._scoring.estimate_variance import DonorSums
 
     rng = np.random.default_rng(2)
     leaf = np.repeat([0, 1], [40, 60]).astype(np.int32)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import subgrove as sg
-from subgrove._importance.evidence import differs, finding_of, overall_findings
+from subgrove._importance.explanation import differs, finding_of, overall_findings
 from subgrove._report.features import estimate_of
 from subgrove._report.wording import headline
 

@@ -14,7 +14,7 @@ from sklearn.linear_model import LinearRegression
 
 import subgrove as sg
 from subgrove._core.text import number as formatted
-from subgrove._importance.evidence import overall_findings
+from subgrove._importance.explanation import overall_findings
 from subgrove.exceptions import ParameterError
 from subgrove.samplers.auto.choice import DESCRIPTIONS
 

@@ -12,7 +12,7 @@ import pytest
 
 import subgrove as sg
 from subgrove._native import loader
-from subgrove._native.versions import OPTIONAL, REQUIRED
+from subgrove._native.loader import OPTIONAL, REQUIRED
 
 ROOT = Path(__file__).parents[2]
 
@@ -39,7 +39,7 @@ def test_every_dependency_is_listed() -> None:
 
 
 def test_missing_package_is_stated(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("subgrove._native.versions.OPTIONAL", ("no-such-package",))
+    monkeypatch.setattr("subgrove._native.loader.OPTIONAL", ("no-such-package",))
     assert printed(capsys)["no-such-package"] == "not installed"
 
 

@@ -7,8 +7,15 @@ from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
-from subgrove._importance.evidence import finding_of
-from subgrove._report.model_summary import ClassSummary, ConfusionSummary, ImportantSize, ModelSummary, Score
+from subgrove._importance.explanation import finding_of
+from subgrove._report.model_summary import (
+    ClassSummary,
+    ConfusionSummary,
+    ImportantSize,
+    InteractionSummary,
+    ModelSummary,
+    Score,
+)
 from subgrove._report.summary import (
     CandidateSummary,
     ColumnSummary,
@@ -20,7 +27,6 @@ from subgrove._report.summary import (
     FidelitySummary,
     GapStepSummary,
     GroupSummary,
-    InteractionSummary,
     MethodSummary,
     PredictorShare,
     ReportCurve,

@@ -10,8 +10,8 @@ import pytest
 
 import subgrove as sg
 from subgrove._data.table import read_table
-from subgrove._report.dependent_rows import dependence_warnings
 from subgrove._report.inputs import LabelledRows
+from subgrove._report.suspicious_columns import dependence_warnings
 
 N = 400
 

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from subgrove._report.inputs import read_inputs
-from subgrove._report.leakage import leakage_sentence, leaking_columns
+from subgrove._report.suspicious_columns import leakage_sentence, leaking_columns
 
 RNG = np.random.default_rng(4)
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from subgrove._core.text import common_decimals
-from subgrove._importance.evidence import finding_of
+from subgrove._importance.explanation import finding_of
 from subgrove._report.findings import highlights
 from subgrove._report.summary import Estimate, FidelitySummary, GapStepSummary, PredictorShare, SubgroupSummary
 from subgrove._report.svg import shorten, width_of

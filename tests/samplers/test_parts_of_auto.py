@@ -15,10 +15,10 @@ from subgrove._data.table import TypedColumn, read_table
 from subgrove._regress.forest import grow_forest
 from subgrove._regress.gram import FoldGrams
 from subgrove.samplers.auto.selector import special_values
+from subgrove.samplers.chained import TwoPart
 from subgrove.samplers.forest_donors import ensemble_crps, fit_donor_forest
 from subgrove.samplers.location_shift import ValueScale, judging_scale, scales_to_try
 from subgrove.samplers.predicted_probabilities import BinnedResiduals, fit_reweighted, quantile_crps
-from subgrove.samplers.two_part import TwoPart
 
 
 def column(values: Floats) -> TypedColumn:

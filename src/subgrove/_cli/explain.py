@@ -25,7 +25,7 @@ from subgrove._cli.reading import (
 from subgrove._cli.splitting import TRAIN_SHARE, dependent_groups, describe_split, known_classes, split_rows, with_roles
 from subgrove._cli.terminal import STDOUT, Output, check_output, number, write_results
 from subgrove._core.text import percent
-from subgrove._report.leakage import leakage_sentence
+from subgrove._report.suspicious_columns import leakage_sentence
 from subgrove.exceptions import ParameterError
 
 FIDELITY_NOTES = {"failed": "resampled rows are unrealistic", "unknown": "realism of resampled rows unknown"}

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 
+from subgrove._core.kinds import Floats
 from subgrove._core.text import quote
 from subgrove._core.validate import reject_another_index, whole_number
 from subgrove._core.weights import read_weights
 from subgrove._data.columns import ColumnInfo
 from subgrove._data.from_containers import names_and_rows, untyped_columns
 from subgrove._data.to_containers import Backend
-from subgrove._effects.ale import AccumulatedEffects
-from subgrove._effects.ale_surface import AccumulatedInteraction
+from subgrove._effects.ale import AccumulatedEffects, AccumulatedInteraction
 from subgrove._effects.curves import (
     ConditionalMean,
     Curve,
@@ -30,11 +31,13 @@ from subgrove._effects.interactions import DEPTH, one_subgroup
 from subgrove._effects.predict import EffectPredictor, ModelOutputs, batch_rows, model_for_effect
 from subgrove._effects.result import Effect
 from subgrove._effects.subgroup_rows import EffectGroup, FeatureData, SubgroupRows, rows_by_subgroup
-from subgrove._effects.tree_steps import run_together
+from subgrove._effects.tree_steps import Work, summaries_from_trees
+from subgrove._models.tree_ensemble.trusted import TREE_STEPS
 from subgrove._subgroups import Partition, Subgroups, find_subgroups
-from subgrove._subgroups.find import AUTO
+from subgrove._subgroups.subgroups import AUTO
 from subgrove.exceptions import ColumnError, InputError, ParameterError
 
+MIN_ROWS = 5000  # predictions from which on the trees of a model are read
 KINDS: Mapping[str, CurveKind] = {
     "pdp": PartialDependence(),
     "ice": IndividualCurves(),
@@ -260,7 +263,7 @@ def summaries_together(work: Sequence[tuple[EffectPlan, Sequence[SubgroupRows]]]
         for (plan, _), wanted in zip(work, requests, strict=True)
     ]
     found = []
-    for (plan, _), own, wanted, results in zip(work, used, requests, run_together(together), strict=True):
+    for (plan, _), own, wanted, results in zip(work, used, requests, _predictions(together), strict=True):
         predictions = iter(results)
         summary = {
             number: plan.kind.summary(some, plan.layouts[number], [next(predictions) for _ in wanted[number]])
@@ -268,6 +271,20 @@ def summaries_together(work: Sequence[tuple[EffectPlan, Sequence[SubgroupRows]]]
         }
         found.append(summary)
     return found
+
+
+def _predictions(work: Sequence[Work]) -> list[list[Floats]]:
+    """Return the summarized predictions of requests: from the trees of the model if they can be used and it pays."""
+    found: list[list[Floats]] = []
+    n = sum(len(each.source.rows) * len(each.blocks) for _, requests in work for each in requests)
+    reason = f"{n} predictions are few" if n < MIN_ROWS else ""
+    if not reason and isinstance(work[0][0].model.model, FunctionType):
+        reason = "the model is a function"
+    if not reason:
+        found, reason = summaries_from_trees(work)
+    for predictor, _ in work:
+        predictor.evaluation = f"model predictions: {reason}" if reason else TREE_STEPS
+    return [predictor.run(requests) for predictor, requests in work] if reason else found
 
 
 def curves_together(plans: Sequence[EffectPlan]) -> list[list[Curve]]:

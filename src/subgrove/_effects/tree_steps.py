@@ -19,9 +19,8 @@ from subgrove._effects.predict import EffectPredictor, GridBlock, PredictionRequ
 from subgrove._models.tree_ensemble.curves import ChangedColumn, changed_margins
 from subgrove._models.tree_ensemble.places import Places
 from subgrove._models.tree_ensemble.steps import StepFunctions
-from subgrove._models.tree_ensemble.trusted import CHECK_ROWS, TREE_STEPS, Encode, model_predictions, trusted_steps
+from subgrove._models.tree_ensemble.trusted import CHECK_ROWS, Encode, trusted_steps
 
-MIN_ROWS = 5000  # predictions from which on the trees are read
 _PASS_NUMBERS = 1 << 24  # margins that one pass over the trees returns at most
 _FEW = 8  # predictions of a row that are cheaper than its step functions
 
@@ -29,27 +28,21 @@ _FEW = 8  # predictions of a row that are cheaper than its step functions
 Work = tuple[EffectPredictor, Sequence[PredictionRequest]]
 
 
-def run_together(work: Sequence[Work]) -> list[list[Floats]]:
-    """Return the summarized predictions of requests, from the trees of the model if they can be used.
+def summaries_from_trees(work: Sequence[Work]) -> tuple[list[list[Floats]], str]:
+    """Return the summarized predictions of requests from the trees of the model; if they cannot be used, the reason.
 
     All predictors must be those of one model and of the same outputs, and all requests for rows of one table; one pass
     over the trees then serves all of them. Check rows are counted by the first predictor.
     """
     requests = [request for _, some in work for request in some]
-    n = sum(len(each.source.rows) * len(each.blocks) for each in requests)
-    reason = f"{n} predictions are few" if n < MIN_ROWS else ""
-    if not reason:
-        first, grids = work[0][0], _Grids.of(requests)
-        trusted = trusted_steps(first.model, grids.table.X, [grids.points_table], grids.check)
-        reason = trusted.reason
-    for predictor, _ in work:
-        predictor.evaluation = model_predictions(reason) if reason else TREE_STEPS
-    if reason or trusted.steps is None:
-        return [predictor.run(some) for predictor, some in work]
+    first, grids = work[0][0], _Grids.of(requests)
+    trusted = trusted_steps(first.model, grids.table.X, [grids.points_table], grids.check)
+    if trusted.steps is None:
+        return [], trusted.reason
     found = iter(_Evaluation(first, trusted.steps, grids).run(requests))
     for predictor, _ in work:
         predictor.n_outputs = first.n_outputs
-    return [[next(found) for _ in some] for _, some in work]
+    return [[next(found) for _ in some] for _, some in work], ""
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,8 +16,8 @@ from subgrove._importance.result import ImportanceResult
 from subgrove._importance.spec import read_pair
 from subgrove._subgroups import Subgroups
 from subgrove._subgroups.depth import DepthChoice
-from subgrove._subgroups.find import grow_all_trees
 from subgrove._subgroups.partition import TreeSettings
+from subgrove._subgroups.subgroups import grow_all_trees
 from subgrove.exceptions import ParameterError
 
 if TYPE_CHECKING:

@@ -19,8 +19,7 @@ import numpy as np
 from subgrove._core.execution import stream
 from subgrove._importance.gap_result import OTHER_DRAWS, Gap, GapStep
 from subgrove._importance.intervals import combined_variance
-from subgrove._importance.recompute import ScoringSource, stored_inputs
-from subgrove._importance.relative import Block, block_title, conditioning_blocks
+from subgrove._importance.recompute import Block, ScoringSource, block_title, conditioning_blocks, stored_inputs
 from subgrove._importance.tables import ImportanceData, same_rows, score_of
 from subgrove._scoring.estimate_variance import monte_carlo_variance
 from subgrove._scoring.feature_result import FeatureResult, with_rows

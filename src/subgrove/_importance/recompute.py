@@ -26,12 +26,14 @@ from subgrove._scoring.context import ScoringContext
 from subgrove._scoring.feature_result import FeatureResult
 from subgrove._scoring.row_losses import describe_baseline_row, names_of
 from subgrove._scoring.score import score_features
-from subgrove._subgroups import Partition
+from subgrove._subgroups import Partition, find_subgroups
 from subgrove.exceptions import InputError, ParameterError, SubgroveWarning, UnseenValueWarning
 from subgrove.samplers.base import Feature, FittedSampler
 from subgrove.samplers.fit import training_rows
-from subgrove.samplers.given import Given
+from subgrove.samplers.given import Given, accepts_given
 
+MAX_SINGLE = 5  # columns that have a step of their own; the others are added together
+Block = tuple[str, ...]  # columns that are added in one step
 CHECKED_ROWS = 100  # predicted to check that the model is the same
 _TOLERANCE = 1e-6  # relative difference of losses that may be due to other batches
 _MIN_REPEATS, _MAX_REPEATS = 2, 10  # of the importance in a resample
@@ -277,3 +279,36 @@ def read_resamples(n_resamples: Any, trained_on: str) -> int:
             "sampler='subgroups', with train."
         )
     return n
+
+
+def conditioning_blocks(source: ScoringSource, feature: Feature, others: tuple[str, ...]) -> tuple[Block, ...]:
+    """Return the columns to condition on, step by step: the strongest dependence first, weak ones together."""
+    if not others:
+        return ()
+    if not accepts_given(source.sampler):
+        return (others,)
+    train = source.rows if source.train is None else training_rows(source.train)
+    columns = _by_dependence(train, feature, others)
+    if len(columns) <= MAX_SINGLE + 1:
+        return tuple((name,) for name in columns)
+    return (*((name,) for name in columns[:MAX_SINGLE]), tuple(columns[MAX_SINGLE:]))
+
+
+def _by_dependence(X: Any, feature: Feature, columns: Sequence[str]) -> tuple[str, ...]:
+    """Return columns sorted by how strongly the feature depends on them.
+
+    The association test of the root of the feature's tree is the same for numeric, ordered and nominal columns, with
+    missing values, and for groups of features.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SubgroveWarning)  # columns that no tree can split on come last
+        groups = find_subgroups(X, features=[feature[0] if len(feature) == 1 else feature], max_depth=1)
+    tests = groups.partitions[0].tree.nodes[0].tests
+    strength = {} if tests is None else dict(zip(tests.columns, -tests.log_p, strict=True))
+    known = {name: value for name, value in strength.items() if not np.isnan(value)}
+    return tuple(sorted(columns, key=lambda name: -known.get(name, -1.0)))
+
+
+def block_title(block: Block, *, others: bool) -> str:
+    """Return the name of a step: its column, its columns, or how many others there are."""
+    return f"the other {len(block)} columns" if others and len(block) > 1 else ", ".join(block)

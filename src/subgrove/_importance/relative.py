@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,16 +12,10 @@ from subgrove._core.html_views import ResultView
 from subgrove._core.text import lines_of, quote, with_errors
 from subgrove._data.to_containers import table_of_lines
 from subgrove._importance.intervals import adjusted_p_values
-from subgrove._importance.recompute import ScoringSource
+from subgrove._importance.recompute import Block, ScoringSource, block_title, conditioning_blocks
 from subgrove._importance.tables import ImportanceData, differences, overall_line
-from subgrove._subgroups import find_subgroups
-from subgrove.exceptions import ParameterError, SubgroveWarning
+from subgrove.exceptions import ParameterError
 from subgrove.samplers.base import Feature, title
-from subgrove.samplers.fit import training_rows
-from subgrove.samplers.given import accepts_given
-
-MAX_SINGLE = 5  # columns that have a step of their own; the others are added together
-Block = tuple[str, ...]  # columns that are added in one step
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -127,39 +120,6 @@ def relative_steps(result: ImportanceData, source: ScoringSource, feature: Featu
         steps.append(replace(result, scores=scores, settings=settings, _source=None))
     added = ("", *(block_title(block, others=place >= named) for place, block in enumerate(blocks)))
     return RelativeImportance(title(feature), added, tuple(given), tuple(steps), result.backend)
-
-
-def conditioning_blocks(source: ScoringSource, feature: Feature, others: tuple[str, ...]) -> tuple[Block, ...]:
-    """Return the columns to condition on, step by step: the strongest dependence first, weak ones together."""
-    if not others:
-        return ()
-    if not accepts_given(source.sampler):
-        return (others,)
-    train = source.rows if source.train is None else training_rows(source.train)
-    columns = _by_dependence(train, feature, others)
-    if len(columns) <= MAX_SINGLE + 1:
-        return tuple((name,) for name in columns)
-    return (*((name,) for name in columns[:MAX_SINGLE]), tuple(columns[MAX_SINGLE:]))
-
-
-def _by_dependence(X: Any, feature: Feature, columns: Sequence[str]) -> tuple[str, ...]:
-    """Return columns sorted by how strongly the feature depends on them.
-
-    The association test of the root of the feature's tree is the same for numeric, ordered and nominal columns, with
-    missing values, and for groups of features.
-    """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SubgroveWarning)  # columns that no tree can split on come last
-        groups = find_subgroups(X, features=[feature[0] if len(feature) == 1 else feature], max_depth=1)
-    tests = groups.partitions[0].tree.nodes[0].tests
-    strength = {} if tests is None else dict(zip(tests.columns, -tests.log_p, strict=True))
-    known = {name: value for name, value in strength.items() if not np.isnan(value)}
-    return tuple(sorted(columns, key=lambda name: -known.get(name, -1.0)))
-
-
-def block_title(block: Block, *, others: bool) -> str:
-    """Return the name of a step: its column, its columns, or how many others there are."""
-    return f"the other {len(block)} columns" if others and len(block) > 1 else ", ".join(block)
 
 
 def _blocks_in_order(order: Any, feature: Feature, others: Sequence[str]) -> tuple[tuple[Block, ...], int]:

@@ -14,8 +14,14 @@ from subgrove._core.kinds import Floats
 from subgrove._core.text import number
 from subgrove._data.columns import number_text
 from subgrove._data.table import TypedColumn
-from subgrove._importance.evidence import Finding, has_lower_bound, overall_findings, reference_of, subgroup_findings
-from subgrove._importance.explanation import resampling_sentences
+from subgrove._importance.explanation import (
+    Finding,
+    has_lower_bound,
+    overall_findings,
+    reference_of,
+    resampling_sentences,
+    subgroup_findings,
+)
 from subgrove._importance.gap_result import Gap
 from subgrove._importance.result import ImportanceResult
 from subgrove._importance.tables import differences

@@ -1,6 +1,6 @@
 """The key findings of a report, and its cautions.
 
-What may be concluded from an estimate is its `finding`; `_importance/evidence.py` has the rule.
+What may be concluded from an estimate is its `finding`; `_importance/explanation.py` has the rule.
 """
 
 from __future__ import annotations
@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from subgrove._core.text import count_of, listed, number, percent
-from subgrove._report.leakage import leakage_sentence
 from subgrove._report.model_summary import ImportantSize, ModelSummary
 from subgrove._report.summary import DataSummary, DependenceSummary, Estimate, FeatureSummary, GroupSummary
+from subgrove._report.suspicious_columns import leakage_sentence
 from subgrove._report.wording import contrast, shared_with, tidy, with_range
 
 _MOST = 5

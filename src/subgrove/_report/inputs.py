@@ -21,7 +21,7 @@ from subgrove._data.columns import parse_features
 from subgrove._data.replace_columns import Frames
 from subgrove._data.table import Table, read_table
 from subgrove._dependence.groups import groups_of, named_group
-from subgrove._importance.evidence import IMPORTANT
+from subgrove._importance.explanation import IMPORTANT
 from subgrove._importance.spec import read_clusters, read_pair
 from subgrove._models.predictor import (
     Predictor,

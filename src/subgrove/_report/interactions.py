@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from subgrove._core.text import number, percent
 from subgrove._effects import InteractionStrength
 from subgrove._report.inputs import ReportInputs
-from subgrove._report.summary import InteractionSummary
+from subgrove._report.model_summary import InteractionSummary
 from subgrove._report.wording import tidy
 from subgrove.exceptions import ModelError, SubgroveError
 

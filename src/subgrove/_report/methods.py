@@ -18,10 +18,9 @@ from subgrove._data.columns import number_text
 from subgrove._data.table import TypedColumn, shared_rows
 from subgrove._dependence import Dependence, dependence
 from subgrove._dependence.dependence import LEAST_ROWS
-from subgrove._native.versions import NOT_INSTALLED, version_of
+from subgrove._native.loader import NOT_INSTALLED, version_of
 from subgrove._report.curves import SHOWN_CLASSES, level_codes
 from subgrove._report.inputs import ReportInputs, some_rows
-from subgrove._report.leakage import NEARLY
 from subgrove._report.performance import LEVEL, WEAK
 from subgrove._report.summary import (
     ColumnSummary,
@@ -32,6 +31,7 @@ from subgrove._report.summary import (
     PredictorShare,
     Setting,
 )
+from subgrove._report.suspicious_columns import NEARLY
 from subgrove._report.wording import dependence_sentence, tidy
 from subgrove._version import __version__
 from subgrove.exceptions import ParameterError

@@ -103,3 +103,17 @@ class ImportantSize(Part, frozen=True):
     def words(self) -> str:
         """The size as a share, such as "1 % of the baseline loss"."""
         return f"{percent(self.share)} of {self.of}"
+
+
+class InteractionSummary(Part, frozen=True):
+    """The interaction of two features, according to the trees of the model.
+
+    `strength` is its standard deviation over rows, `h_squared` its share of the variance of the joint partial
+    dependence. `output` names the class for a model with one margin for each class; the others have None.
+    """
+
+    feature: str
+    other: str
+    output: str | None
+    strength: Number
+    h_squared: Number

@@ -24,7 +24,7 @@ from markupsafe import Markup
 
 from subgrove._core import text
 from subgrove._core.text import count_of, letter
-from subgrove._importance.evidence import Finding
+from subgrove._importance.explanation import Finding
 from subgrove._report import cells, svg
 from subgrove._report.comparison import Comparison
 from subgrove._report.effect_charts import MOST_LEVELS, ChartPanel, panels, small_picture, small_scale

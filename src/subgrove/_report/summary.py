@@ -16,8 +16,8 @@ from typing import Annotated, Any
 
 import msgspec
 
-from subgrove._importance.evidence import Finding
-from subgrove._report.model_summary import Count, ImportantSize, ModelSummary, Number, Part
+from subgrove._importance.explanation import Finding
+from subgrove._report.model_summary import Count, ImportantSize, InteractionSummary, ModelSummary, Number, Part
 from subgrove.exceptions import FormatError
 
 SCHEMA = "subgrove.report"
@@ -66,8 +66,8 @@ class Estimate(Part, frozen=True):
     """An estimate and its interval.
 
     `noise` names the sources of variance that the interval covers; `finding` is what may be concluded, such as
-    "important" or "uncertain" (`_importance/evidence.py` has the rule). `unreliable` is the reason why a bound is left
-    out.
+    "important" or "uncertain" (`_importance/explanation.py` has the rule). `unreliable` is the reason why a bound is
+    left out.
     """
 
     estimate: Number
@@ -272,20 +272,6 @@ class GroupSummary(Part, frozen=True):
     marginal: Estimate
     fidelity: FidelitySummary | None
     headline: str
-
-
-class InteractionSummary(Part, frozen=True):
-    """The interaction of two features, according to the trees of the model.
-
-    `strength` is its standard deviation over rows, `h_squared` its share of the variance of the joint partial
-    dependence. `output` names the class for a model with one margin for each class; the others have None.
-    """
-
-    feature: str
-    other: str
-    output: str | None
-    strength: Number
-    h_squared: Number
 
 
 class Setting(Part, frozen=True):

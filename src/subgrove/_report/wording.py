@@ -1,6 +1,6 @@
 """The sentences of a report on importance, dependence and fidelity.
 
-What may be concluded from an estimate is its `finding`; `_importance/evidence.py` has the rule.
+What may be concluded from an estimate is its `finding`; `_importance/explanation.py` has the rule.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from subgrove._core.text import TOGETHER, common_decimals, count_of, listed, number, percent
-from subgrove._importance.evidence import differs
+from subgrove._importance.explanation import differs
 from subgrove._report.summary import Estimate, FidelitySummary, GapStepSummary, PredictorShare, SubgroupSummary
 
 ALL_ROWS = "all rows"

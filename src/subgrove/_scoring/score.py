@@ -28,7 +28,7 @@ from subgrove._scoring.accumulate import LossAccumulator, NumpyArrays
 from subgrove._scoring.adaptive_repeats import continued, copy_sums
 from subgrove._scoring.context import BatchDescription, PredictionJob, ScoringContext, build_table
 from subgrove._scoring.deduplicate import lookup_for
-from subgrove._scoring.donor_variance import DonorSums
+from subgrove._scoring.estimate_variance import DonorSums
 from subgrove._scoring.feature_result import FeatureResult
 from subgrove._scoring.fidelity_check import MAX_DRAWS
 from subgrove._scoring.row_losses import PredictionShifts

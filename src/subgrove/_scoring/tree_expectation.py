@@ -351,7 +351,7 @@ def donor_variances(
 ) -> tuple[Floats, Floats]:
     """Return the variance over other training donors of the overall estimate, and of those of subgroups.
 
-    `sums` are the increases that each donor causes, summed over the rows of its leaf; see `donor_variance.py`.
+    `sums` are the increases that each donor causes, summed over the rows of its leaf; see `DonorSums`.
     """
     n_leaves = 1 + int(max(code.max(initial=0), leaf.max(initial=0)))
     rows = np.bincount(code, weights=weights, minlength=n_leaves).astype(np.float64)

@@ -13,10 +13,11 @@ import numpy.typing as npt
 from subgrove._core.html_views import html_of
 from subgrove._core.kinds import MAX_LEVELS
 from subgrove._core.text import TOGETHER
+from subgrove._core.validate import warn
 from subgrove._data.columns import Members, NamedGroup, feature_label
-from subgrove._data.table import Floats, Table, TypedColumn, read_like
+from subgrove._data.table import ColumnInfo, Floats, Table, TypedColumn, read_like
 from subgrove._subgroups.depth import DepthChoice, select_depth
-from subgrove.exceptions import FormatError, ParameterError
+from subgrove.exceptions import ColumnError, FormatError, ParameterError, SubgroveError
 from subgrove.trees import CartTree, ConditionalInferenceTree, JointTree, TransformationTree, Tree
 from subgrove.trees.growth import StoppingRules
 from subgrove.trees.inference_trees import BaseTree
@@ -298,3 +299,41 @@ def grow_partition(
     if settings.select_depth:
         choice = select_depth(training, settings.grower, tree, tolerance=settings.tolerance)
     return Partition(members, shorten_split_points(tree, training, settings.readable), choice)
+
+
+def without_unusable(table: Table, allowed: Members, given: Any) -> Members:
+    """Return the columns that a tree can split on; warn about the others."""
+    unusable = {column.name: why for column in table.columns if (why := _unusable(table, column)) is not None}
+    named = [name for name in allowed if name in unusable]
+    if not named:
+        return allowed
+    listed = ", ".join(f"{name!r} ({unusable[name]})" for name in named[:5]) + (" ..." if len(named) > 5 else "")
+    if given is not None:
+        raise ColumnError(f"given has columns that cannot define subgroups: {listed}. Remove them from given.")
+    warn(
+        f"Rules do not use the columns {listed}. Merge rare levels, convert columns that hold numbers or dates, or "
+        f"pass the columns to use as given."
+    )
+    return tuple(name for name in allowed if name not in unusable)
+
+
+def _unusable(table: Table, column: ColumnInfo) -> str | None:
+    """Return why no tree can split on a column; None if it can."""
+    if len(column.levels) > MAX_LEVELS:
+        return f"{len(column.levels)} levels, more than the maximum of {MAX_LEVELS}"
+    if column.has_missing and bool(table.series(column.name).missing.all()):
+        return "all values missing"
+    return None
+
+
+def named_partition(
+    columns: SortedTable, table: Table, weights: Floats | None, settings: TreeSettings, members: Members
+) -> Partition:
+    """Grow the tree of a feature or group; errors name it."""
+    try:
+        return grow_on_shared_columns(columns, table, weights, members, settings)
+    except SubgroveError as error:
+        raise type(error)(f"Feature {TOGETHER.join(members)!r}: {error}") from error
+    except Exception as error:
+        error.add_note(f"Raised while growing the tree of feature {TOGETHER.join(members)!r}.")
+        raise

@@ -1,28 +1,33 @@
-"""Subgroups of all features of a table."""
+"""`find_subgroups`, which grows one tree per feature, and the subgroups of all features of a table."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from subgrove._core.execution import RandomStateLike, effective_jobs, read_seed
+from subgrove._core.execution import RandomStateLike, effective_jobs, one_blas_thread, parallel_map, read_seed
 from subgrove._core.html_views import html_of
 from subgrove._core.text import count_of, lines_of
-from subgrove._core.validate import reject_another_index, whole_number
+from subgrove._core.validate import names_arguments, reject_another_index, whole_number
 from subgrove._core.weights import read_weights
-from subgrove._data.table import ColumnInfo, fingerprint, read_like
-from subgrove._subgroups.partition import Partition
+from subgrove._data.columns import allowed_columns, parse_features
+from subgrove._data.table import ColumnInfo, Kind, fingerprint, read_like, read_table
+from subgrove._subgroups.depth import AUTO_MAX_DEPTH
+from subgrove._subgroups.partition import Partition, TreeSettings, named_partition, without_unusable
 from subgrove._subgroups.stability import regrow_trees
 from subgrove._subgroups.stability_result import Stability
 from subgrove.exceptions import InputError, ParameterError
+from subgrove.trees.training import SortedTable, select_columns
 from subgrove.trees.tree import FORMAT, restoring
 
 if TYPE_CHECKING:
     import pandas as pd
+
+AUTO = "auto"
 
 
 @dataclass(frozen=True, repr=False)
@@ -257,3 +262,134 @@ class Subgroups(Mapping[str, Partition]):
             subgroups = cls(partitions, columns, str(values["fingerprint"]), dict(values["parameters"]))
             repr(subgroups)  # which needs all parameters
         return subgroups
+
+
+@names_arguments()
+def find_subgroups(
+    X: Any,
+    *,
+    features: Any = None,
+    tree: Literal["transformation", "cart"] = "transformation",
+    max_depth: int | Literal["auto"] = 2,
+    min_samples_leaf: int = 30,
+    alpha: float = 0.05,
+    given: Any = None,
+    kinds: Mapping[str, Kind] | None = None,
+    sample_weight: Any = None,
+    n_jobs: int | None = None,
+) -> Subgroups:
+    """Find subgroups of each feature in which it hardly depends on the other columns.
+
+    Parameters
+    ----------
+    X : pandas or polars frame, pyarrow table or 2-d array
+        Training rows; columns of an array are called x0, x1, and so on. Missing values are allowed.
+    features : str or list, optional
+        Features to find subgroups for: a name or a list of names; every column by default. A tuple or list of names
+        inside the list is a group of features that will be resampled jointly: it has one tree, on the columns outside
+        the group.
+    tree : {"transformation", "cart"}, default "transformation"
+        "transformation" splits by the whole distribution of a numeric feature, the frequencies of a nominal feature,
+        the mean of an ordered feature and the share of a binary one (conditional inference). "cart" splits by means
+        and frequencies; it does not support groups of features.
+    max_depth : int or "auto", default 2
+        Maximum number of splits from the root to a leaf, so that there are at most `2 ** max_depth` subgroups; 0
+        gives one. "auto" selects for each feature the smallest depth up to 6 whose held-out score is within one
+        standard error of the best (`Partition.choice` gives the scores), at the cost of five more trees per feature.
+    min_samples_leaf : int, default 30
+        Minimum number of rows in a subgroup; with relative weights, of effective rows.
+    alpha : float, default 0.05
+        Significance level of the tests, after adjustment for the number of columns; not used by CART.
+    given : str or list of str, optional
+        Columns that rules may use; every column by default. A feature is never used in its own rules.
+    kinds : mapping, optional
+        Column name -> "numeric", "ordered" or "nominal", to override the kind that the dtype implies.
+    sample_weight : 1-d array or FrequencyWeights, optional
+        Relative weights, or frequencies of rows.
+    n_jobs : int, optional
+        Number of processes, as in joblib: -1 for all cores; None is one, unless `joblib.parallel_config` sets another
+        number. The result does not depend on it.
+
+    Returns
+    -------
+    Subgroups
+        Mapping from feature to `Partition`.
+
+    Notes
+    -----
+    How to read it: a feature with one subgroup, "all rows", shows no dependence on other columns that the tree can
+    detect. `stop` of its only leaf gives the reason: "not significant"; or "constant", "no columns" (to split on) or
+    "few rows" if no tree could grow.
+
+    Rows with a missing value of a feature are left out when its tree grows; `assign` assigns them to a subgroup
+    nevertheless.
+
+    Examples
+    --------
+    >>> import subgrove as sg
+    >>> X = sg.datasets.bike().X
+    >>> groups = sg.find_subgroups(X)
+    >>> groups
+    <Subgroups of 9 features: transformation trees, max_depth 2>
+      season   4 subgroups by temp
+      yr       2 subgroups by hum
+      holiday  3 subgroups by work, weekday
+      weekday  2 subgroups by work
+      temp     4 subgroups by season, hum
+      hum      4 subgroups by weather, wind, temp
+      work     3 subgroups by weekday
+      weather  4 subgroups by hum, temp
+      wind     3 subgroups by season, hum
+    >>> groups["temp"].rules[2]
+    'season in {SUMMER} and hum <= 67.292'
+
+    Features that are resampled jointly have one tree:
+
+    >>> both = sg.find_subgroups(X, features=[("temp", "hum")], given=["season", "yr"], max_depth=1)
+    >>> both["temp", "hum"].rules
+    ('season in {WINTER, SPRING, FALL}', 'season in {SUMMER}')
+
+    Select the depth of each feature by cross-validation:
+
+    >>> sg.find_subgroups(X, features=["hum", "wind"], max_depth="auto")
+    <Subgroups of 2 features: transformation trees, max_depth auto>
+      hum   8 subgroups by weather, wind, temp, season (depth 4)
+      wind  3 subgroups by season, hum (depth 2)
+    """
+    selects_depth = isinstance(max_depth, str)
+    if selects_depth and max_depth != AUTO:
+        raise ParameterError(f"max_depth must be a whole number >= 0, or {AUTO!r}; got {max_depth!r}.")
+    depth = AUTO_MAX_DEPTH if selects_depth else max_depth
+    settings = TreeSettings.checked(tree, depth, min_samples_leaf, alpha, select_depth=selects_depth)
+    subgroups = grow_all_trees(X, settings, features, given, kinds, sample_weight, n_jobs)
+    return subgroups.at_selected_depth() if selects_depth else subgroups
+
+
+def grow_all_trees(
+    X: Any, settings: TreeSettings, features: Any, given: Any, kinds: Any, sample_weight: Any, n_jobs: int | None
+) -> Subgroups:
+    """Grow a tree for each feature; with the selection of the depth, trees have the maximum depth and its scores."""
+    effective_jobs(n_jobs)  # raises if n_jobs is invalid
+    table = read_table(X, kinds=kinds, lenient=True)
+    groups, allowed = parse_features(features, table.names), allowed_columns(given, table.names)
+    allowed = without_unusable(table, allowed, given)
+    settings.reject_groups(groups)
+    reject_another_index(X, sample_weight=sample_weight)
+    weights = None if sample_weight is None else read_weights(sample_weight, table.n_rows)
+    columns = SortedTable.of(select_columns(table, allowed), shared=True)
+    if len(groups) > 1 and effective_jobs(n_jobs) > 1:
+        columns = columns.filled()  # once here instead of in every process
+    task = partial(named_partition, columns, table, weights, settings)
+    with one_blas_thread():  # around all trees, since threads would reset it for one another
+        partitions = tuple(parallel_map(task, groups, n_jobs))
+    parameters = {
+        "features": None if features is None else [each[0] if len(each) == 1 else [*each] for each in groups],
+        "tree": settings.tree,
+        "max_depth": settings.rules.max_depth,
+        "min_samples_leaf": settings.rules.min_samples_leaf,
+        "alpha": settings.rules.alpha,
+        "given": None if given is None else [*allowed],
+        "kinds": None if kinds is None else dict(kinds),
+        "weighted": sample_weight is not None,
+    }
+    return Subgroups(partitions, table.columns, fingerprint(table), parameters)

@@ -13,10 +13,22 @@ from subgrove._effects.subgroup_rows import FeatureSupport
 from subgrove.exceptions import ParameterError
 from subgrove.plots import _figure
 from subgrove.plots._axis import FeatureAxis, feature_axis
-from subgrove.plots._curves import MOST_ROWS, draw_curve, draw_ice, draw_levels, draw_strip, drawn_rows
+from subgrove.plots._curves import (
+    MOST_ROWS,
+    as_lines,
+    draw_color_bar,
+    draw_curve,
+    draw_heat_map,
+    draw_ice,
+    draw_levels,
+    draw_strip,
+    draw_strips,
+    drawn_rows,
+    level_lines,
+    set_axes,
+)
 from subgrove.plots._lines import ALE, KINDS, EffectLine, lines_of, without_curve
 from subgrove.plots._palette import COLORS, GREY, STYLES, color_of, font_size
-from subgrove.plots._surface import as_lines, draw_color_bar, draw_heat_map, draw_strips, level_lines, set_axes
 from subgrove.trees.tree import format_count
 
 if TYPE_CHECKING:

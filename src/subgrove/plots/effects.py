@@ -12,11 +12,11 @@ from subgrove._core.html_views import plot_of
 from subgrove._core.validate import whole_number
 from subgrove._effects import Effect
 from subgrove.exceptions import ParameterError
+from subgrove.plots._curves import draw_color_bar
 from subgrove.plots._figure import POINTS, check_axes, legend_height, new_figure, require_matplotlib, short_rule, wrap
 from subgrove.plots._lines import outputs_of, read_effects
 from subgrove.plots._palette import font_size
 from subgrove.plots._panel import EffectPanel, draw_panel, panel_of
-from subgrove.plots._surface import draw_color_bar
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

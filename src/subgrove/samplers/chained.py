@@ -1,8 +1,13 @@
-"""Groups of features by the chain rule: each member is resampled given the other columns and the members before it."""
+"""Features that are resampled one part after the other, each by the sampler that suits it.
+
+- Groups of features by the chain rule: each member given the other columns and the members before it.
+- Features with special values (missing ones, and values that many rows share, such as 0 or a limit of censoring): first
+  which rows have a special value, then the ordinary values of the others.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -11,7 +16,7 @@ import numpy as np
 from subgrove._core.execution import Streams
 from subgrove._core.kinds import Floats, Rows
 from subgrove._data.replace_columns import Changes, Donors
-from subgrove._data.table import Table
+from subgrove._data.table import Table, TypedColumn
 from subgrove._subgroups import Partition
 from subgrove.samplers.base import Feature, FittedSampler
 from subgrove.samplers.resampled_feature import ResampledFeature, RowGroups
@@ -105,3 +110,116 @@ def ignoring_own_values(sampler: Any) -> Any:
     parts = {field.name for field in fields(sampler)} & {"ordinary", "probabilities"}
     changes = {name: ignoring_own_values(getattr(sampler, name)) for name in parts} | dict.fromkeys(shares, 0.0)
     return replace(sampler, **changes) if changes else sampler
+
+
+@dataclass(frozen=True, eq=False)
+class SpecialProbabilities:
+    """Probabilities of an ordinary value, and of each special one.
+
+    Attributes
+    ----------
+    shares : float array
+        Shares in the training rows; the first is that of ordinary values.
+    predictor : object or None
+        Predicts the probabilities; None if they are the same in all rows.
+    kept : float
+        Share of rows that keep what they have, because predicted probabilities are estimates.
+    """
+
+    shares: Floats
+    predictor: Any = None
+    kept: float = 0.0
+
+    def predict(self, table: Table, own: Rows) -> Floats:
+        """Return the probabilities in each row; `own` is what the row has."""
+        if self.predictor is None:
+            return np.tile(self.shares, (table.n_rows, 1))
+        has = own[:, None] == np.arange(len(self.shares))
+        return np.asarray((1 - self.kept) * self.predictor.predict(table) + self.kept * has)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TwoPart(FittedSampler):
+    """Resamples the ordinary values of a feature, and then which rows have a special value.
+
+    Attributes
+    ----------
+    ordinary : FittedSampler
+        Sampler of the ordinary values.
+    probabilities : SpecialProbabilities
+        Probabilities of an ordinary value, and of each special one.
+    values : float array
+        The special values; NaN stands for missing.
+    representatives : int array
+        A training row with each special value.
+    low, high : float
+        Range of the training values, if an end of it is a special value.
+    """
+
+    ordinary: FittedSampler
+    probabilities: SpecialProbabilities
+    values: Floats
+    representatives: Rows
+    low: float = -np.inf
+    high: float = np.inf
+
+    def resample(
+        self, table: Table, feature: Feature, rngs: Streams, *, weights: Floats | None = None, exact: bool = True
+    ) -> ResampledFeature:
+        """Resample the feature."""
+        (name,) = feature
+        own = special_codes(table.series(name), self.values)
+        base = self.ordinary.resample(_hidden(table, name, own), feature, rngs, weights=weights, exact=False)
+        ends = np.cumsum(self.probabilities.predict(table, own), axis=1)
+
+        def draws() -> Iterator[Changes]:
+            for rng, changes in zip(rngs.apart("special values"), base.draws(), strict=False):
+                points = rng.random(table.n_rows) * ends[:, -1]
+                part = np.minimum((points[:, None] >= ends).sum(axis=1), len(self.values))
+                yield {name: self._joined(changes[name], part)}
+
+        return ResampledFeature(base.groups, draws)
+
+    def _joined(self, column: Any, part: Rows) -> Any:
+        """Return ordinary values, and special ones in the rows that have one."""
+        if isinstance(column, Donors):
+            rows = np.where(part > 0, self.representatives[np.maximum(part - 1, 0)], column.rows)
+            return Donors(rows, train=True, representatives=column.representatives)
+        return np.where(part > 0, self.values[np.maximum(part - 1, 0)], np.clip(column, self.low, self.high))
+
+    @property
+    def has_subgroups(self) -> bool:
+        """Whether ordinary values are drawn within subgroups by which results can be reported."""
+        return self.ordinary.has_subgroups
+
+    def split_columns(self, feature: Feature) -> tuple[str, ...] | None:
+        """Return the split columns of the tree of the ordinary values."""
+        return self.ordinary.split_columns(feature)
+
+    def reporting_subgroups(self, feature: Feature) -> Partition | None:
+        """Return the subgroups by which results are reported."""
+        return self.ordinary.reporting_subgroups(feature)
+
+    def restricted(self, feature: Feature, columns: Collection[str]) -> TwoPart:
+        """Return the sampler with the tree of the ordinary values pruned to splits on some columns."""
+        return replace(self, ordinary=self.ordinary.restricted(feature, columns))
+
+    def choice_details(self) -> dict[str, Any]:
+        """Return the fields of a `SamplerChoice` that describe the sampler of the ordinary values."""
+        return self.ordinary.choice_details()
+
+
+def special_codes(series: TypedColumn, values: Floats) -> Rows:
+    """Return for each row 0, or the number of its special value, from 1."""
+    codes = np.zeros(len(series.values), dtype=np.intp)
+    for number, value in enumerate(values, start=1):
+        codes[series.missing if np.isnan(value) else series.values == value] = number
+    return codes
+
+
+def _hidden(table: Table, name: str, own: Rows) -> Table:
+    """Return the table with special values of a number as missing, for a sampler of ordinary values."""
+    series = table.series(name)
+    if series.info.is_nominal or not (own > 0).any():
+        return table
+    return with_values(table, name, np.where(own > 0, np.nan, series.values))

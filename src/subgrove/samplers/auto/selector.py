@@ -31,10 +31,9 @@ from subgrove.samplers.auto.candidates import Candidate, LevelCandidates, best_c
 from subgrove.samplers.auto.choice import CandidateScore, SamplerChoice
 from subgrove.samplers.auto.numbers import NumberCandidates
 from subgrove.samplers.base import Feature, FittedSampler, Sampler, lookup_feature, title
-from subgrove.samplers.chained import ChainedMembers, ignoring_own_values
+from subgrove.samplers.chained import ChainedMembers, SpecialProbabilities, TwoPart, ignoring_own_values, special_codes
 from subgrove.samplers.resampled_feature import ResampledFeature, RowGroups
 from subgrove.samplers.training_donors import SharedTraining, TrainingSettings, has_few_levels, read_shared_training
-from subgrove.samplers.two_part import SpecialProbabilities, TwoPart, special_codes
 
 _MIN_ORDINARY = 20  # with fewer ordinary values there is nothing to select by
 _MIN_SPECIAL = 10  # with fewer special values, their probability is the same in all rows
