@@ -146,8 +146,7 @@ def _describe(typed: Typed, raw: RawTable, known: KnownColumns) -> tuple[Any, In
     name, unsupported = str(series.name), bool(notes) and notes[0].startswith(_UNSUPPORTED)
     kind = "other" if unsupported else {"O": "nominal", "M": "date"}.get(series.dtype.kind, "numeric")
     keep_levels = known.as_stored or name in known.required
-    options = known.options
-    keep = keep_levels or name in {*options.columns, *options.nominal, *options.numeric}
+    keep = keep_levels or name in {*known.options.columns, *known.options.nominal, *known.options.numeric}
     left_out = "" if keep else notes[0] if unsupported else _reason_to_leave_out(series, raw)
     if left_out == CONSTANT and kind == "numeric" and abs(series.iloc[0]) > _EXACT and len(set(raw.columns[name])) > 1:
         left_out = "large numbers that are equal to 15 digits: subtract a constant, or read them with --nominal"

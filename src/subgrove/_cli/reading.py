@@ -123,7 +123,7 @@ def read_table_file(
 
 def read_like(options: DataOptions, like: FileTable, *, keep_all: bool = False) -> FileTable:
     """Read more rows with the columns of another table; kinds and merged levels are those of that table."""
-    kinds = {column.name: column.kind for column in like.columns if not column.left_out}
+    kinds = {column.name: column.kind for column in like.columns if column.name in like.frame}
     nominal, numeric = ([name for name in kinds if kinds[name] == kind] for kind in ("nominal", "numeric"))
     table = read_table_file(
         replace(options, columns=list(kinds), drop=[], nominal=nominal, numeric=numeric),
