@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from subgrove._cli.encoding import declared_encoding, detected_encoding
+from subgrove._cli.csv_records import declared_encoding, detected_encoding
 
 TEXTS = {
     "cp1252": "München\nKöln\nOrléans\nBesançon\nPeña\nÅrhus\n",

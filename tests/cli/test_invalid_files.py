@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from subgrove._cli import csv_records, parquet, reading
+from subgrove._cli import csv_records, reading, typed_files
 
 from .commands import error_message, invoke
 
@@ -181,7 +181,7 @@ def test_damaged_parquet_file(make: Make) -> None:
 
 @pytest.mark.parametrize("engine", ["pyarrow", "polars"])
 def test_nested_columns_of_parquet_are_named(make: Make, engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parquet, "find_spec", lambda name: name == engine or None)
+    monkeypatch.setattr(typed_files, "find_spec", lambda name: name == engine or None)
     path = make(b"", "data.parquet")
     pl.DataFrame({"a": [1, 2], "tags": [["x"], ["y", "z"]], "y": [1.0, 2.0]}).write_parquet(path)
     error_message(explain(path), "nested", "'tags'", "--drop")
@@ -190,7 +190,7 @@ def test_nested_columns_of_parquet_are_named(make: Make, engine: str, monkeypatc
 def test_error_for_parquet_without_a_reader_has_the_install_command(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parquet, "find_spec", lambda name: None)
+    monkeypatch.setattr(typed_files, "find_spec", lambda name: None)
     error_message(explain(make(b"PAR1" + b"junk" * 100, "data.parquet")), "pip install 'subgrove[pyarrow]'")
 
 

@@ -11,8 +11,9 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import subgrove as sg
 from subgrove._core.kinds import Floats
+from subgrove._core.weights import as_relative
 from subgrove._data.table import read_table
-from subgrove._importance.independence_test import OtherColumns, lack_of_fit, residualize
+from subgrove._importance.independence_test import OtherColumns, _line, lack_of_fit, residualize
 from subgrove._regress.gram import FoldGrams
 from subgrove.exceptions import InputError, ParameterError
 
@@ -108,6 +109,17 @@ def test_weights_count_rows_and_rows_of_weight_zero_are_not_there() -> None:
     ).independence_test(X[kept])
     pd.testing.assert_frame_equal(weighted, without, check_exact=True)
     assert weighted["n"][0] == 2 * kept.sum()
+
+
+def test_error_with_relative_weights_is_that_of_a_weighted_mean() -> None:
+    """Where the noise depends on the weight, sum w (v - mean)^2 is not the variance, but sum w^2 (v - mean)^2 is."""
+    weights = np.exp(0.8 * RNG.normal(size=N))
+    products = weights * RNG.normal(size=N)
+    found = _line(products, as_relative(weights), 0.95)
+    shares, n = weights / weights.sum(), weights.sum() ** 2 / (weights**2).sum()
+    sandwich = 4 * (shares**2 * (products - shares @ products) ** 2).sum() * n / (n - 1)
+    assert found["estimate"] == pytest.approx(2 * shares @ products)
+    assert found["std_error"] == pytest.approx(np.sqrt(sandwich))
 
 
 def test_jobs_and_order_of_features_change_no_digit() -> None:

@@ -102,15 +102,11 @@ class KnownColumns:
     Attributes
     ----------
     options : DataOptions
-        Texts for missing values, the decimal separator and the order of dates.
-    nominal, numeric : sequence of str
-        Columns of known kind.
+        Columns of known kind, texts for missing values, the decimal separator and the order of dates.
+    required : collection of str
+        Columns that are used whatever they hold, and whose rare levels are not merged.
     numeric_reason : str
         Why columns are numeric, for errors; the option --numeric if "".
-    keep : collection of str
-        Columns that are used whatever they hold.
-    required : sequence of str
-        Likewise, and their rare levels are not merged.
     formats : mapping
         Decimal separators and date formats of columns.
     as_stored : bool
@@ -118,11 +114,8 @@ class KnownColumns:
     """
 
     options: DataOptions
-    nominal: Sequence[str]
-    numeric: Sequence[str]
+    required: Collection[str]
     numeric_reason: str
-    keep: Collection[str]
-    required: Sequence[str]
     formats: Mapping[str, str]
     as_stored: bool
 
@@ -141,7 +134,7 @@ def infer_columns(raw: RawTable, known: KnownColumns) -> list[tuple[Any, Inferre
     typed = [
         _typed_text(texts[name], numbers[name], raw, known, clear)
         if name in texts
-        else _typed_values(values, types[name], name in known.nominal)
+        else _typed_values(values, types[name], name in known.options.nominal)
         for name, values in stored.items()
     ]
     return [_describe(one, raw, known) for one in typed]
@@ -153,7 +146,7 @@ def _describe(typed: Typed, raw: RawTable, known: KnownColumns) -> tuple[Any, In
     name, unsupported = str(series.name), bool(notes) and notes[0].startswith(_UNSUPPORTED)
     kind = "other" if unsupported else {"O": "nominal", "M": "date"}.get(series.dtype.kind, "numeric")
     keep_levels = known.as_stored or name in known.required
-    keep = keep_levels or name in known.keep
+    keep = keep_levels or name in {*known.options.columns, *known.options.nominal, *known.options.numeric}
     left_out = "" if keep else notes[0] if unsupported else _reason_to_leave_out(series, raw)
     if left_out == CONSTANT and kind == "numeric" and abs(series.iloc[0]) > _EXACT and len(set(raw.columns[name])) > 1:
         left_out = "large numbers that are equal to 15 digits: subtract a constant, or read them with --nominal"
@@ -185,14 +178,14 @@ def _typed_values(values: Any, declared: str, nominal: bool) -> Typed:
 def _typed_text(values: Any, numbers: NumericText, raw: RawTable, known: KnownColumns, clear: list[str]) -> Typed:
     """Return text as numbers, dates or levels."""
     name, notes, share = values.name, [], numbers.share
-    required, odd = name in known.numeric, first_of([repr(text[:24]) for text in numbers.odd], 3)
+    required, odd = name in known.options.numeric, first_of([repr(text[:24]) for text in numbers.odd], 3)
     if required and share < _MIN_SHARE and numbers.counts:
         reason = known.numeric_reason or f"--numeric {name}"
         raise InputError(
             f"Column {name!r} is not numeric ({reason}): {share:.0%} of its cells are numbers; {odd} is not a number. "
             f"Correct the column, or mark cells without a value with --na."
         )
-    if name not in known.nominal and numbers.counts:
+    if name not in known.options.nominal and numbers.counts:
         dates = None if required else _parse_dates(values, numbers, known)
         if dates is not None:
             return dates

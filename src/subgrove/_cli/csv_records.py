@@ -6,25 +6,30 @@ Requirements this design meets:
 - a quoted cell may contain line ends and delimiters: a record continues until its quotes are balanced;
 - the same seed gives the same rows; all sets of rows are equally likely (reservoir sampling, Algorithm L);
 - lines that are not rows of the table, such as titles and totals, are left out with a note;
+- the encoding is declared by the user or a byte order mark, else UTF-8, else detected;
 - errors give the number of the line.
 """
 
 from __future__ import annotations
 
+import codecs
 import csv
+import gzip
+import json
 import math
 import re
-from collections import Counter
+import zlib
+from collections import Counter, defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import contextmanager
 from functools import partial
 from io import TextIOWrapper
 from itertools import chain, count, islice
 from pathlib import Path
 from random import Random
+from typing import IO, NamedTuple, cast
 
 from subgrove._cli.columns import RawTable, SelectColumns
-from subgrove._cli.encoding import binary_error, declared_encoding, detected_encoding, open_bytes
 from subgrove._cli.options import DataOptions
 from subgrove._core.text import count_of, first_of
 from subgrove.exceptions import InputError, ParameterError
@@ -37,13 +42,17 @@ _EMPTY = "without values"
 _SEPARATOR_LINE = re.compile(r'\ufeff?"?sep=(.)"?\s*', re.IGNORECASE)  # as Excel writes it
 _TOTAL = re.compile(r"((grand|sub)[ -]?)?totale?s?|sum|summe|(ins)?gesamt(summe)?|somme|suma|totaal", re.IGNORECASE)
 _NUMBER = re.compile(r"\W*\d")
+_HEAD = 1 << 16  # bytes that an encoding is detected from
+_CONTROL = re.compile(rb"[\x01-\x08\x0e-\x1a\x1c-\x1f]")
+_LETTERS = re.compile(rb"[a-zA-Z\x80-\xff]{3,}")
+# Candidates for text that is not UTF-8; of equally plausible ones the first is taken.
+_WESTERN, _EAST_ASIAN = ("cp1252", "cp1250", "cp1254"), ("gb18030", "cp932", "big5", "euc_jp", "cp949")
+_OTHERS = ("mac_roman", "cp850", "cp1251", "koi8_r", "cp1253", "cp1255", "cp1256", "cp852", "cp866")
 
 Record = tuple[int, int, str]  # number of the record, from 0; its first line; its text
-Row = tuple[int, list[str]]  # number of the record; its cells
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(NamedTuple):
     """How records are split: the delimiter, the position of the header, the column names, and notes."""
 
     mark: str
@@ -60,15 +69,15 @@ def read_csv(path: Path, gzipped: bool, select: SelectColumns, options: DataOpti
             return _read(path, gzipped, encoding, note, select, options)
         except UnicodeDecodeError as error:
             if options.encoding or encoding != "utf-8":
-                remedy = "Set its encoding with --encoding."
-                raise InputError(f"{path} is not valid {encoding}: {error}. {remedy}") from error
+                raise InputError(
+                    f"{path} is not valid {encoding}: {error}. Set its encoding with --encoding."
+                ) from error
         encoding, note = detected_encoding(path, gzipped)
 
 
 def _read(path: Path, gzipped: bool, encoding: str, note: str, select: SelectColumns, options: DataOptions) -> RawTable:
     with open_bytes(path, gzipped) as file, TextIOWrapper(file, encoding, newline="") as stream:
-        numbers = count()
-        records = _records(stream, path, numbers)
+        records = _records(stream, path, numbers := count())
         first = list(islice(records, _N_FIRST))
         if not first:
             raise InputError(f"{path} contains only empty lines.")
@@ -80,9 +89,8 @@ def _read(path: Path, gzipped: bool, encoding: str, note: str, select: SelectCol
     if not kept:
         raise InputError(f"{path} has a header but no rows with values.")
     n_rows = next(numbers) - layout.header - 1
-    places = {name: place for place, name in enumerate(layout.names) if name in selected}
     return RawTable(
-        columns={name: [cells[place] for _, cells in kept] for name, place in places.items()},
+        columns={name: [row[at] for _, row in kept] for at, name in enumerate(layout.names) if name in selected},
         row_numbers=[number - layout.header - 1 for number, _ in kept],
         total=n_rows if len(sample) < n_rows else len(kept),
         notes=(*([f"Encoding: {note}."] if note else []), *layout.notes, *left_out),
@@ -99,7 +107,7 @@ def _records(stream: TextIOWrapper, path: Path, numbers: Iterator[int]) -> Itera
             size = f"{LONGEST_LINE >> 20} MB (line {n_lines})"
             raise InputError(f"{path} has a line of more than {size}. Expected a table with one line per row.")
         if "\0" in line:
-            raise binary_error(path, n_lines)
+            raise _binary_error(path, n_lines)
         start, record = (start, record + line) if is_open else (n_lines, line)
         is_open ^= line.count('"') % 2 == 1
         if is_open and len(record) > LONGEST_LINE:
@@ -130,38 +138,32 @@ def _cells(record: Record, mark: str, path: Path) -> list[str]:
     try:
         return next(csv.reader([text], delimiter=mark))
     except csv.Error as error:
+        what = f"cannot be parsed: {error}."
         if "new-line" in str(error):  # the odd quote was inside a cell, so it did not open a quoted one
-            raise InputError(
-                f'Line {line} of {path} has a quote (") inside a cell that does not start with one. '
-                f'Quote the cell and double the quotes inside: "5"" pipe".'
-            ) from error
-        raise InputError(f"Line {line} of {path} cannot be parsed: {error}.") from error
+            remedy = 'Quote the cell and double the quotes inside: "5"" pipe".'
+            what = f'has a quote (") inside a cell that does not start with one. {remedy}'
+        raise InputError(f"Line {line} of {path} {what}") from error
 
 
-def _rows_of_table(sample: list[Record], layout: Layout, path: Path) -> tuple[list[Row], list[str]]:
+def _rows_of_table(sample: list[Record], layout: Layout, path: Path) -> tuple[list[tuple[int, list[str]]], list[str]]:
     """Return numbers and cells of the rows of the table, and notes on other lines."""
-    width = len(layout.names)
+    width, kept, others = len(layout.names), [], defaultdict[str, list[str]](list)
     rows = [(record, _cells(record, layout.mark, path)) for record in sample]
-    kept: list[Row] = []
-    others: dict[str, list[str]] = {}
     is_table = any(len(cells) >= width for _, cells in rows[:-_N_LAST] or rows)
-    while is_table and rows and (what := _other_line(rows, width)) and len(others.get(what, ())) < _N_LAST:
-        others.setdefault(what, []).append(rows.pop()[0][2])
-    for (number, line, text), cells in rows:
-        while len(cells) > width and not cells[-1]:
-            cells.pop()
-        if not any(map(str.strip, cells)):
-            others.setdefault(_EMPTY, []).append(text)
-        elif cells == layout.names:
-            others.setdefault("that repeats the header", []).append(text)
-        elif len(cells) != width:
-            raise InputError(
-                f"Line {line} of {path} has {len(cells)} cells, the header has {width} "
-                f"(delimiter: {_delimiter_name(layout.mark)}). Correct the line, or set --delimiter."
-            )
-        else:
+    while is_table and rows and (what := _other_line(rows, width)) and len(others[what]) < _N_LAST:
+        others[what].append(rows.pop()[0][2])
+    for (number, line, text), every in rows:
+        cells = every if any(every[width:]) else every[:width]
+        if not any(map(str.strip, cells)) or cells == layout.names:
+            others["that repeats the header" if cells == layout.names else _EMPTY].append(text)
+        elif len(cells) == width:
             kept.append((number, cells))
-    return kept, [f"{count_of(len(lines), 'line')} {what} left out: {_shown(lines)}." for what, lines in others.items()]
+        else:
+            header = f"the header has {width} (delimiter: {_delimiter_name(layout.mark)})"
+            remedy = "Correct the line, or set --delimiter."
+            raise InputError(f"Line {line} of {path} has {len(cells)} cells, {header}. {remedy}")
+    found = {what: lines for what, lines in others.items() if lines}
+    return kept, [f"{count_of(len(lines), 'line')} {what} left out: {_shown(lines)}." for what, lines in found.items()]
 
 
 def _other_line(rows: list[tuple[Record, list[str]]], width: int) -> str:
@@ -204,7 +206,7 @@ def _detect_layout(first: list[Record], delimiter: str | None, path: Path) -> La
     split = [_split(text, mark) for text in texts]
     width = Counter(map(len, split)).most_common(1)[0][0]
     at = next((at for at in range(len(split)) if not _is_title(split[at : at + 2], width)), 0)
-    names = _cells((0, first[bool(declared) :][at][1], texts[at]), mark, path) if texts[at] else [""]
+    names = _cells(first[bool(declared) :][at], mark, path) if texts[at] else [""]
     names[0] = names[0].lstrip("\ufeff")
     while len(names) > max(width, 1) and not names[-1]:
         names.pop()
@@ -214,13 +216,14 @@ def _detect_layout(first: list[Record], delimiter: str | None, path: Path) -> La
     if len(names) == 1:
         remedy = "If the cells have another delimiter, set it with --delimiter."
         raise InputError(f"{path} has one column, {names[0][:60]!r}; at least two are needed. {remedy}")
-    names, renamed = _unique([name.strip() or f"column_{place}" for place, name in enumerate(names, start=1)])
-    notes = [f"Delimiter: {_delimiter_name(mark)}."] if mark != "," else []
-    if at:
-        notes.append(f"{count_of(at, 'line')} above the header left out: {_shown(texts[:at])}.")
+    names, notes = _unique([name.strip() or f"column_{place}" for place, name in enumerate(names, start=1)])
     if all(re.fullmatch(r"-?[\d.,]+", name) and not re.fullmatch(r"(19|20)\d\d", name) for name in names):
-        notes.append("The first line has numbers only, and is read as column names. Add a header if it is a row.")
-    return Layout(mark, at + bool(declared), names, (*notes, *renamed))
+        notes.insert(0, "The first line has numbers only, and is read as column names. Add a header if it is a row.")
+    if at:
+        notes.insert(0, f"{count_of(at, 'line')} above the header left out: {_shown(texts[:at])}.")
+    if mark != ",":
+        notes.insert(0, f"Delimiter: {_delimiter_name(mark)}.")
+    return Layout(mark, at + bool(declared), names, tuple(notes))
 
 
 def _is_title(records: list[list[str]], width: int) -> bool:
@@ -236,10 +239,8 @@ def _unique(names: list[str]) -> tuple[list[str], list[str]]:
     """Return different names, and a note if some were repeated."""
     found: list[str] = []
     for name in names:
-        new, number = name, 2
-        while new in found:
-            new, number = f"{name}_{number}", number + 1
-        found.append(new)
+        numbered = chain([name], (f"{name}_{number}" for number in count(2)))
+        found.append(next(new for new in numbered if new not in found))
     renamed = [f"{old!r} is {new!r}" for old, new in zip(names, found, strict=True) if old != new]
     return found, [f"Repeated column names: the second {first_of(renamed, 3)}."] if renamed else []
 
@@ -261,3 +262,75 @@ def _split(text: str, mark: str) -> list[str]:
         return [cell.strip() for cell in next(csv.reader([text], delimiter=mark))]
     except csv.Error:
         return [text]
+
+
+@contextmanager
+def open_bytes(path: Path, gzipped: bool) -> Iterator[IO[bytes]]:
+    """Open a file, decompressed."""
+    try:
+        with cast(IO[bytes], gzip.open(path)) if gzipped else path.open("rb") as file:
+            yield file
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(f"{path} is damaged, decompression failed: {error}.") from error
+
+
+def _binary_error(path: Path, line: int) -> InputError:
+    formats = "CSV, TSV, Excel and Parquet files can be read"
+    return InputError(f"{path} is not a text file: it has binary content (near line {line}). {formats}.")
+
+
+def declared_encoding(path: Path, gzipped: bool, given: str | None) -> tuple[str, str]:
+    """Return the encoding that the user, a byte order mark, or the zeros of UTF-16 declare, and a note; else UTF-8."""
+    if given is not None:
+        try:
+            return codecs.lookup(given).name, ""
+        except LookupError as error:
+            raise ParameterError(f"--encoding {given!r} is unknown. Use a name such as cp1252 or utf-16.") from error
+    with open_bytes(path, gzipped) as file:
+        head = file.read(_HEAD)
+    name = json.detect_encoding(head)
+    if not name.startswith("utf-8"):
+        return name, f"read as {name.upper()}{', without a byte order mark' if name.endswith('e') else ''}"
+    if len(_CONTROL.findall(head)) > 0.01 * len(head) + 1:
+        raise _binary_error(path, 1)
+    return name, ""
+
+
+def detected_encoding(path: Path, gzipped: bool) -> tuple[str, str]:
+    """Return the most plausible encoding of a file that is not UTF-8, and a note with a word of it."""
+    first: dict[bool, int] = {}  # whether a line is UTF-8 -> the first such line
+    sample = b""
+    with open_bytes(path, gzipped) as file:
+        for number, line in enumerate(file, start=1):
+            if not line.isascii():
+                is_utf8 = _decodes(line, "utf-8")
+                first.setdefault(is_utf8, number)
+                sample += b"" if is_utf8 or len(sample) > _HEAD else line
+    name = _most_plausible(sample)
+    if len(first) > 1 and name not in _EAST_ASIAN:  # of which short texts can be UTF-8 by chance
+        lines = f"line {first[True]} is UTF-8, line {first[False]} is not"
+        raise InputError(f"{path} mixes encodings: {lines}. Save it in one encoding, preferably UTF-8.")
+    example = next(cell for cell in re.split(r"[\r\n,;\t|]", sample.decode(name)) if not cell.isascii())[:40]
+    return name, f"not UTF-8 (line {first[False]}), read as {name}: {example!r} (override with --encoding)"
+
+
+def _most_plausible(sample: bytes) -> str:
+    from charset_normalizer import from_bytes
+
+    sample = b"\n".join(dict.fromkeys(cell for cell in re.split(rb"[\r\n\t,;]", sample) if not cell.isascii()))
+    high = [byte for word in _LETTERS.findall(sample) for byte in word if byte >= 0x80]
+    if not high and _decodes(sample, "cp1252"):
+        return "cp1252"  # signs such as € and °
+    western = () if 2 * sum(byte < 0xA0 for byte in high) > len(high) else _WESTERN  # its letters are above
+    candidates = (*western, *_OTHERS, *_EAST_ASIAN)
+    found = from_bytes(sample, cp_isolation=list(candidates), threshold=0.6, enable_fallback=False)
+    scores = {name: (match.chaos, -match.coherence) for match in found for name in match.could_be_from_charset}
+    return min((name for name in candidates if name in scores), key=lambda name: scores[name], default="latin-1")
+
+
+def _decodes(text: bytes, encoding: str) -> bool:
+    try:
+        text.decode(encoding)
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from functools import cached_property
 from typing import NamedTuple
 
 from subgrove._core.text import count_of, first_of
@@ -59,6 +58,12 @@ class NumericText:
         Text -> number of cells.
     styles : mapping
         Decimal separator -> text -> number, of the texts that are numbers with this separator.
+    decimals : list of str
+        Decimal separators that most cells can be read with: one, or both if these are equally many cells.
+    odd : list of str
+        Texts that are neither numbers nor marks of missing values.
+    share : float
+        Share of numbers among the cells that are not marks of missing values.
     """
 
     def __init__(self, counts: Mapping[str, int]) -> None:
@@ -67,33 +72,21 @@ class NumericText:
         for text in counts:
             for decimal, number in _numbers(text):
                 self.styles[decimal][text] = number
-        for decimal, numbers in self.styles.items():
-            unit = self._unit(numbers)
-            self.styles[decimal] = {text: one for text, one in numbers.items() if one.unit in ("", unit)}
+        for decimal, found in self.styles.items():
+            unit = self._unit(found)
+            self.styles[decimal] = {text: one for text, one in found.items() if one.unit in ("", unit)}
+        n_cells = {decimal: self.n_cells(texts) for decimal, texts in self.styles.items()}
+        n = max(n_cells.values())
+        self.decimals = [decimal for decimal in _STYLES if n_cells[decimal] == n]
+        numbers = self.styles[self.decimals[0]]
+        self.odd = [text for text in counts if text not in numbers and not _NO_VALUE.fullmatch(text)]
+        self.share = n / max(1, n + self.n_cells(self.odd))
 
     def n_cells(self, texts: Iterable[str]) -> int:
         """Return the number of cells with these texts."""
         return sum(self.counts[text] for text in texts)
 
-    @cached_property
-    def decimals(self) -> list[str]:
-        """Decimal separators that most cells can be read with: one, or both if these are equally many cells."""
-        found = {decimal: self.n_cells(texts) for decimal, texts in self.styles.items()}
-        return [decimal for decimal, n in found.items() if n == max(found.values())]
-
-    @cached_property
-    def odd(self) -> list[str]:
-        """Texts that are neither numbers nor marks of missing values."""
-        numbers = self.styles[self.decimals[0]]
-        return [text for text in self.counts if text not in numbers and not _NO_VALUE.fullmatch(text)]
-
-    @cached_property
-    def share(self) -> float:
-        """Share of numbers among the cells that are not marks of missing values."""
-        n = self.n_cells(self.styles[self.decimals[0]])
-        return n / max(1, n + self.n_cells(self.odd))
-
-    @cached_property
+    @property
     def are_codes(self) -> bool:
         """Whether there are leading zeros, or numbers of one length beside codes of letters and digits."""
         digits = [text for text in self.counts if text.isdigit()]
@@ -129,14 +122,11 @@ class NumericText:
         unit = max((one.unit for one in numbers.values()), default="")
         plain = self.n_cells(text for text, one in numbers.items() if not one.unit)
         notes = [f"{unit!r} removed" + (f" ({count_of(plain, 'cell')} without it)" if plain else "")] if unit else []
-        digits = set("".join(one.digits.strip() for one in numbers.values()))
-        if decimal == "," and "," in digits:
-            notes.append("decimal commas")
-        if digits & set("' ,") - {decimal} or (decimal == "," and "." in digits):
-            notes.append("thousands separators")
+        digits = set("".join(one.digits for one in numbers.values()))
+        notes += ["decimal commas"] if decimal == "," and "," in digits else []
+        notes += ["thousands separators"] if digits & set("' ,.") - {decimal} else []
         notes += [f"{text!r} read as {numbers[text].value:.10g} (override with --decimal)" for text in unclear[:1]]
-        multiples = [text for text, one in numbers.items() if one.times > 1]
-        notes += [f"{text!r} read as {numbers[text].value:,.10g}" for text in multiples[:1]]
+        notes += [f"{text!r} read as {one.value:,.10g}" for text, one in numbers.items() if one.times > 1][:1]
         notes += odd_cells({text: n for text, n in self.counts.items() if text not in numbers}, "number")
         return {text: one.value for text, one in numbers.items()}, notes, decimal
 

@@ -68,7 +68,7 @@ class DataOptions(RunOptions):
         typer.Argument(
             metavar="DATA",
             readable=False,
-            help="CSV, TSV, Excel or Parquet file, also gzipped; - for standard input; or a folder of Parquet files.",
+            help="CSV (also gzipped), TSV, Excel or Parquet file; - for standard input; or a folder of Parquet files.",
             show_default=False,
         ),
     ]

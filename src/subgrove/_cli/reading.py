@@ -28,12 +28,10 @@ from subgrove._cli.columns import (
     merge_levels,
     spelling,
 )
-from subgrove._cli.csv_records import read_csv
-from subgrove._cli.encoding import open_bytes
-from subgrove._cli.excel import read_excel
+from subgrove._cli.csv_records import open_bytes, read_csv
 from subgrove._cli.options import DataOptions
-from subgrove._cli.parquet import read_parquet, read_sample
 from subgrove._cli.terminal import Output, quoted
+from subgrove._cli.typed_files import read_excel, read_parquet, read_sample
 from subgrove._core.text import count_of, first_of
 from subgrove._data.columns import OTHER
 from subgrove.exceptions import InputError, ParameterError
@@ -104,11 +102,11 @@ def read_table_file(
 
     required = required or {}
     raw = _read_raw(options, partial(_columns_to_read, options, required))
-    names = list(raw.columns)
-    nominal = selected_columns(options.nominal, names, "--nominal")
-    numeric = selected_columns(options.numeric, names, "--numeric")
-    keep = {*nominal, *numeric, *selected_columns(options.columns, names, "--columns")}
-    known = KnownColumns(options, nominal, numeric, numeric_reason, keep, list(required), formats or {}, keep_all)
+    resolved: dict[str, Any] = {
+        option: selected_columns(getattr(options, option), list(raw.columns), f"--{option}")
+        for option in ("columns", "nominal", "numeric")
+    }
+    known = KnownColumns(replace(options, **resolved), list(required), numeric_reason, formats or {}, keep_all)
     inferred = infer_columns(raw, known)
     columns = tuple(column for _, column in inferred)
     frame = pd.DataFrame({column.name: values for values, column in inferred if not column.left_out})
@@ -125,20 +123,20 @@ def read_table_file(
 
 def read_like(options: DataOptions, like: FileTable, *, keep_all: bool = False) -> FileTable:
     """Read more rows with the columns of another table; kinds and merged levels are those of that table."""
-    kinds = {column.name: column.kind for column in like.columns}
-    used = [str(name) for name in like.frame.columns]
-    nominal = [name for name in used if kinds[name] == "nominal"]
-    numeric = [name for name in used if kinds[name] == "numeric"]
-    options = replace(options, columns=used, drop=[], nominal=nominal, numeric=numeric)
-    required = dict.fromkeys(used, f"{like.path} has it")
-    reason = f"{like.path} has numbers there"
-    formats = {column.name: column.format for column in like.columns}
-    table = read_table_file(options, required=required, keep_all=keep_all, numeric_reason=reason, formats=formats)
-    frame = table.frame[used].copy()
-    for name in used:
-        if (frame[name].dtype.kind == "M") != (kinds[name] == "date") and frame[name].notna().any():
+    kinds = {column.name: column.kind for column in like.columns if column.name in like.frame}
+    nominal, numeric = ([name for name in kinds if kinds[name] == kind] for kind in ("nominal", "numeric"))
+    table = read_table_file(
+        replace(options, columns=list(kinds), drop=[], nominal=nominal, numeric=numeric),
+        required=dict.fromkeys(kinds, f"{like.path} has it"),
+        keep_all=keep_all,
+        numeric_reason=f"{like.path} has numbers there",
+        formats={column.name: column.format for column in like.columns},
+    )
+    frame = table.frame[list(kinds)].copy()
+    for name, kind in kinds.items():
+        if (frame[name].dtype.kind == "M") != (kind == "date") and frame[name].notna().any():
             raise InputError(f"Column {name!r} holds dates in only one of {options.data} and {like.path}.")
-        if kinds[name] == "nominal":
+        if kind == "nominal":
             frame[name] = _with_levels_of(frame[name], like.frame[name], spelling if not keep_all else str)
     return replace(table, frame=frame)
 
@@ -235,14 +233,6 @@ def _read_raw(options: DataOptions, select: SelectColumns) -> RawTable:
     check_readable(path)
     if is_zipfile(path) and any(name.startswith("xl/") for name in ZipFile(path).namelist()):
         return read_excel(path, select, options)
-    head, gzipped = _head(path)
-    if head == b"PAR1":
-        return read_parquet(path, gzipped, select, options)
-    return read_csv(path, gzipped, select, options)
-
-
-def _head(path: Path) -> tuple[bytes, bool]:
-    """Return the first four bytes, decompressed, and whether they were compressed; reject known other formats."""
     with path.open("rb") as packed:
         gzipped = packed.read(2) == b"\x1f\x8b"
     with open_bytes(path, gzipped) as file:
@@ -252,7 +242,9 @@ def _head(path: Path) -> tuple[bytes, bool]:
     for mark, what in _OTHER_FORMATS.items():
         if head.startswith(mark):
             raise InputError(f"{path} is {what}. Save it as CSV, Excel (.xlsx) or Parquet, and pass that file.")
-    return head[:4], gzipped
+    if head.startswith(b"PAR1"):
+        return read_parquet(path, select, options)
+    return read_csv(path, gzipped, select, options)
 
 
 def _with_levels_of(values: Any, known: Any, key: Callable[[str], str]) -> Any:

@@ -42,6 +42,7 @@ from subgrove._regress.gram import FoldGrams
 from subgrove._regress.kernel import PilotForest, fit_kernel
 from subgrove._regress.linear import best_ridge_residuals
 from subgrove._regress.threshold_terms import fit_threshold_terms
+from subgrove._scoring.estimate_variance import mean_variance
 from subgrove._scoring.feature_result import FeatureResult, with_rows
 from subgrove.exceptions import InputError, ParameterError
 
@@ -157,15 +158,9 @@ def _line(products: Floats, weights: Floats | None, level: float) -> dict[str, A
     """Return the estimate, twice the mean product, with its interval and p-value."""
     n = float(len(products) if weights is None else weights.sum())
     values = 2.0 * products
-    if n <= 2:
-        mean = float(values.mean()) if len(values) else float("nan")
-        error = float("nan")
-    elif weights is None:
-        mean, error = float(values.mean()), float(values.std(ddof=1) / np.sqrt(n))
-    else:
-        mean = float(values @ weights / n)
-        error = float(np.sqrt((values - mean) ** 2 @ weights / (n - 1) / n))
-    columns = interval_columns(np.array(mean), np.array(error), np.array(n - 1), level)
+    mean = float(values.mean() if weights is None else values @ weights / n) if len(values) else float("nan")
+    error = np.sqrt(mean_variance(values[None], weights, np.zeros(1))[0])
+    columns = interval_columns(np.array(mean), error, np.array(n - 1), level)
     noise = label((TEST_ROWS, MONTE_CARLO))
     return {"n": as_count(n), **{name: float(value) for name, value in columns.items()}, "noise": noise}
 

@@ -183,7 +183,7 @@ class ForestDonors(FittedSampler):
                 donors = _donors(self.leaves[:, tree], wanted[:, tree], rng.random(len(own)))
                 yield {name: self.values.fitted_to(predicted + self.residuals[donors], own)}
 
-        groups = RowGroups(np.zeros(table.n_rows, dtype=np.int32), conditioning=self.choice_details()["conditioning"])
+        groups = RowGroups.single(table.n_rows, self.choice_details()["conditioning"])
         return ResampledFeature(groups, draws)
 
     def choice_details(self) -> dict[str, Any]:

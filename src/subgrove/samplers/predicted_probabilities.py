@@ -86,7 +86,7 @@ class LevelSampler(FittedSampler):
         known = is_own.any(axis=1, keepdims=True)
         probabilities = self.predictor.predict(table)
         probabilities = np.where(known, (1 - self.kept) * probabilities + self.kept * is_own, probabilities)
-        groups = RowGroups(np.zeros(table.n_rows, dtype=np.int32), conditioning=self.predictor.columns)
+        groups = RowGroups.single(table.n_rows, self.predictor.columns)
         return sample_levels(
             probabilities, self.values, self.representatives, own, feature[0], rngs, exact=exact, groups=groups
         )
@@ -291,7 +291,7 @@ class ReweightedResiduals(FittedSampler):
                 keep = (rng.random(len(own)) < self.kept) & ~np.isnan(own)
                 yield {name: self.values.fitted_to(np.where(keep, on_scale, new), own)}
 
-        groups = RowGroups(np.zeros(table.n_rows, dtype=np.int32), conditioning=self.choice_details()["conditioning"])
+        groups = RowGroups.single(table.n_rows, self.choice_details()["conditioning"])
         return ResampledFeature(groups, draws)
 
     def choice_details(self) -> dict[str, Any]:

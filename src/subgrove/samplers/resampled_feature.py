@@ -56,15 +56,17 @@ class RowGroups:
     folds: tuple[int, ...] = ()
 
     @classmethod
-    def single(cls, n_rows: int) -> RowGroups:
+    def single(cls, n_rows: int, conditioning: tuple[str, ...] = ()) -> RowGroups:
         """Return one subgroup of all rows.
 
         Parameters
         ----------
         n_rows : int
             Number of rows.
+        conditioning : tuple of str, optional
+            Columns that the sampler conditions on.
         """
-        return cls(np.zeros(n_rows, dtype=np.int32))
+        return cls(np.zeros(n_rows, dtype=np.int32), conditioning=conditioning)
 
     def __len__(self) -> int:
         return len(self.rules)
