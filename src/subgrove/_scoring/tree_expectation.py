@@ -102,6 +102,14 @@ def exact_results(
     context: ScoringContext, tree: TreeSteps, features: Mapping[Feature, ResampledFeature]
 ) -> dict[Feature, FeatureResult]:
     """Return the exact results of features that `serves` admits."""
+    found = expected_increases(context, tree, features)
+    return {feature: _result(context, feature, resampled, found[feature]) for feature, resampled in features.items()}
+
+
+def expected_increases(
+    context: ScoringContext, tree: TreeSteps, features: Mapping[Feature, ResampledFeature]
+) -> dict[Feature, list[tuple[Rows, ExpectedIncrease]]]:
+    """Return the expectations of features that `serves` admits, over the rows of each fold of their samplers."""
     n = context.frames.n_rows
     all_rows = np.arange(n)
     parts: dict[int, dict[Feature, tuple[Rows, Rows | None, KnownDistribution]]] = {}
@@ -117,7 +125,7 @@ def exact_results(
         rows = next(iter(members.values()))[0]
         for feature, expected in _expectations(context, tree, members, rows).items():
             found[feature].append((rows, expected))
-    return {feature: _result(context, feature, resampled, found[feature]) for feature, resampled in features.items()}
+    return found
 
 
 def _expectations(
@@ -321,7 +329,7 @@ def _result(
 ) -> FeatureResult:
     """Return the result of a feature, of which all rows have an exact expectation."""
     n, n_losses = context.frames.n_rows, len(context.losses.losses)
-    exact = replace(resampled, exact=ExactExpectation(np.ones(n, dtype=np.bool_), lambda: iter(())))
+    exact = all_rows_exact(resampled, n)
     arrays, clusters = NumpyArrays(n, context.weights), context.table.clusters
     accumulator = LossAccumulator(arrays, exact, n_losses, context.n_repeats, clusters)
     increase = np.zeros((n_losses, n))
@@ -344,6 +352,11 @@ def _result(
         return result
     overall, by_subgroup = donor_variances(members, known.code, known.leaf, exact, context.weights)
     return replace(result, donor_variance=overall, donor_subgroup_variance=by_subgroup)
+
+
+def all_rows_exact(resampled: ResampledFeature, n_rows: int) -> ResampledFeature:
+    """Return a resampled feature of which all rows have an exact expectation, which is set later."""
+    return replace(resampled, exact=ExactExpectation(np.ones(n_rows, dtype=np.bool_), lambda: iter(())))
 
 
 def donor_variances(

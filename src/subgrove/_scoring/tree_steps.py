@@ -7,7 +7,8 @@ samplers are looked up in the step functions; groups of features are predicted b
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -18,7 +19,7 @@ from subgrove._core.execution import stream
 from subgrove._core.kinds import Floats, Rows
 from subgrove._data.replace_columns import Column, Donors, Frames
 from subgrove._models.predictor import Predictions, Predictor
-from subgrove._models.tree_ensemble.ensemble import TreeEnsemble, require
+from subgrove._models.tree_ensemble.ensemble import NotReadable, TreeEnsemble, require
 from subgrove._models.tree_ensemble.inputs import TreeInputs
 from subgrove._models.tree_ensemble.places import Places
 from subgrove._models.tree_ensemble.reading import read_ensemble
@@ -60,6 +61,18 @@ class TreeSteps:
         self.ensemble = self.steps.ensemble
         self.index = {name: at for at, name in enumerate(self.frames.names)}
         self._single: dict[str, bool | None] = {}
+
+    def with_rows(self, frames: Frames) -> TreeSteps:
+        """Return the step functions for the rows of another table with the same columns."""
+        rows = self.inputs.encode(frames.changed(slice(0, frames.n_rows), {}))
+        some = copy(self)
+        some.frames, some.rows = frames, rows
+        try:
+            some.steps = self.steps.with_rows(rows)
+        except NotReadable:  # values that had no place
+            some = TreeSteps(frames, self.ensemble, self.inputs, rows, self.train, self.n_threads)
+            some._single = self._single
+        return some
 
     @cached_property
     def train_places(self) -> Places:
@@ -109,7 +122,7 @@ class TreeSteps:
         table = self.inputs.encode(self.frames.changed(at, {name: column}))
         return own.of(table[:, list(own.inputs)])
 
-    def predict_jobs(self, jobs: Sequence[PredictionJob]) -> Iterator[tuple[PredictionJob, Predictions]]:
+    def predict_jobs(self, jobs: Iterable[PredictionJob]) -> Iterator[tuple[PredictionJob, Predictions]]:
         """Yield the predictions of jobs, in their order."""
         waiting: list[PredictionJob] = []
         size = self.frames.n_rows * self.ensemble.n_outputs
@@ -160,16 +173,23 @@ def read_tree_steps(context: ScoringContext, features: Sequence[Feature], n_thre
     NotReadable
         If the model itself has to predict; the message states the reason.
     """
-    require(use_tree_steps(), "SUBGROVE_TREE_STEPS is 0")
     predictor, frames = context.predictor, context.frames
+    steps = unchecked_steps(predictor, frames, features, (frames.n_rows, context.n_repeats), n_threads)
+    check_steps(predictor, steps, features, context.seed)
+    return steps
+
+
+def unchecked_steps(
+    predictor: Predictor, frames: Frames, features: Sequence[Feature], sizes: tuple[int, int], n_threads: int = 1
+) -> TreeSteps:
+    """Return the step functions of a model; `sizes` are the numbers of rows and repeats that are to be evaluated."""
+    require(use_tree_steps(), "SUBGROVE_TREE_STEPS is 0")
     ensemble, inputs = read_ensemble(predictor.model, predictor.method)
     n_columns = len({name for feature in features for name in feature})
-    require(_pays(ensemble, frames.n_rows, len(features), n_columns, context.n_repeats), "predictions are quicker")
+    require(_pays(ensemble, sizes[0], len(features), n_columns, sizes[1]), "predictions are quicker")
     require(len(inputs.columns) == len(frames.names), "the model takes other columns")
     rows = inputs.encode(frames.changed(slice(0, frames.n_rows), {}))
-    steps = TreeSteps(frames, ensemble, inputs, rows, _encoded_training(frames, inputs, features), n_threads)
-    _check(predictor, steps, features, context.seed)
-    return steps
+    return TreeSteps(frames, ensemble, inputs, rows, _encoded_training(frames, inputs, features), n_threads)
 
 
 def _encoded_training(frames: Frames, inputs: TreeInputs, features: Sequence[Feature]) -> Floats | None:
@@ -198,7 +218,7 @@ def _pays(ensemble: TreeEnsemble, n_rows: int, n_features: int, n_columns: int, 
     return predicted > passes and n_rows * predicted * ensemble.n_trees > 4 * ensemble.n_nodes
 
 
-def _check(predictor: Predictor, tree: TreeSteps, features: Sequence[Feature], seed: int) -> None:
+def check_steps(predictor: Predictor, tree: TreeSteps, features: Sequence[Feature], seed: int) -> None:
     """Raise unless the trees reproduce the model's predictions of changed rows."""
     rng = stream(seed, "changed rows that tree steps are checked with")
     n, names = tree.frames.n_rows, list(dict.fromkeys(name for feature in features for name in feature))

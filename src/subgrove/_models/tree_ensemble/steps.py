@@ -99,8 +99,8 @@ class StepFunctions:
         self.n_rows = len(rows)
         self.columns: tuple[ColumnPlaces, ...] = column_places(ensemble, inputs, [rows, *donors])
         self.n_columns = len(self.columns)
-        any_missing = any(bool(np.isnan(table).any()) for table in (rows, *donors))
-        nodes = placed_nodes(ensemble, self.columns, any_missing=any_missing)
+        self.any_missing = any(bool(np.isnan(table).any()) for table in (rows, *donors))
+        nodes = placed_nodes(ensemble, self.columns, any_missing=self.any_missing)
         self.base, self.n_trees, self.n_leaves = nodes.base, nodes.n_trees, nodes.n_leaves
         sizes = np.array([column.n_places + 2 for column in self.columns])
         self.starts = np.concatenate(([0], np.cumsum(sizes)))
@@ -114,6 +114,13 @@ class StepFunctions:
         """Return the step functions of some of the rows."""
         some = copy(self)
         some.places, some.n_rows = self.places[rows], len(rows)
+        return some
+
+    def with_rows(self, rows: Floats) -> StepFunctions:
+        """Return the step functions of other encoded rows; raise `NotReadable` if they have values without a place."""
+        require(self.any_missing or not np.isnan(rows).any(), "rows have missing values, which had no place before")
+        some = copy(self)
+        some.places, some.n_rows = self.places_of(rows), len(rows)
         return some
 
     def places_of(self, rows: Floats) -> Places:
