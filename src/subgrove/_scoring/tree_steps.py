@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -219,16 +218,21 @@ def _pays(ensemble: TreeEnsemble, n_rows: int, n_features: int, n_columns: int, 
 
 
 def check_steps(predictor: Predictor, tree: TreeSteps, features: Sequence[Feature], seed: int) -> None:
-    """Raise unless the trees reproduce the model's predictions of changed rows."""
+    """Raise unless the trees reproduce the model's predictions of changed rows, half of them with training values."""
     rng = stream(seed, "changed rows that tree steps are checked with")
+    n_checked = CHECK_ROWS if tree.train is None else CHECK_ROWS // 2
     n, names = tree.frames.n_rows, list(dict.fromkeys(name for feature in features for name in feature))
-    rows, donors = rng.integers(n, size=CHECK_ROWS), rng.integers(n, size=CHECK_ROWS)
-    picked = rng.integers(len(names), size=CHECK_ROWS)
+    rows, donors = rng.integers(n, size=n_checked), rng.integers(n, size=n_checked)
+    picked = rng.integers(len(names), size=n_checked)
+    own = {name: np.where(picked == at, donors, rows) for at, name in enumerate(names)}
+    columns = [tree.index[name] for name in names]
     places = tree.steps.places[rows]
-    changes: dict[str, Any] = {}
-    for at, name in enumerate(names):
-        own = np.where(picked == at, donors, rows)
-        changes[name] = Donors(own)
-        places[:, tree.index[name]] = tree.steps.places[own, tree.index[name]]
-    table = tree.frames.changed(rows, changes)
+    places[:, columns] = np.column_stack([tree.steps.places[own[name], tree.index[name]] for name in names])
+    table = tree.frames.changed(rows, {name: Donors(some) for name, some in own.items()})
     check_margins(predictor, tree.ensemble, table, tree.steps.predict(places))
+    if tree.train is not None:
+        drawn = rng.integers(len(tree.train), size=n_checked)
+        places = tree.steps.places[rows]
+        places[:, columns] = tree.train_places[drawn[:, None], columns]
+        table = tree.frames.changed(rows, dict.fromkeys(names, Donors(drawn, train=True)))
+        check_margins(predictor, tree.ensemble, table, tree.steps.predict(places))
