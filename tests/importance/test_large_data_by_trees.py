@@ -16,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 import subgrove as sg
 from subgrove._importance import chunked
+from subgrove._scale.engines import run_chunks
 from tests.large_data_options import importance
 
 COLUMNS = ["a", "b", "c", "k"]
@@ -178,7 +179,7 @@ def test_a_checkpoint_continues_and_belongs_to_one_evaluation(
 def test_the_model_is_sent_once_to_a_worker(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     big = RandomForestRegressor(30, min_samples_leaf=5, random_state=0).fit(GROWN[["a", "b", "c"]], GROWN["y"])
     sent: list[bytes] = []
-    run = chunked.run_chunks
+    run = run_chunks
 
     def recorded(work: Any, *arguments: Any, **options: Any) -> Any:
         sent.append(cloudpickle.dumps(work))

@@ -28,6 +28,7 @@ from subgrove._scoring.context import PredictionJob, ScoringContext
 from subgrove.samplers.base import Feature
 
 _LOOK_UPS = 1 << 25  # numbers that are looked up in one pass
+_KEPT = 10_000  # encoded rows
 _PROBES = (0.1, 0.5, 0.9)  # quantiles
 
 
@@ -42,7 +43,7 @@ class TreeSteps:
     ensemble, inputs : TreeEnsemble, TreeInputs
         The model as it was read.
     rows, train : float arrays
-        Encoded rows, and encoded training rows (None without any).
+        Encoded rows, of many only some are kept, and encoded training rows (None without any).
     n_threads : int
         Number of threads.
     """
@@ -56,8 +57,9 @@ class TreeSteps:
     steps: StepFunctions = field(init=False)
 
     def __post_init__(self) -> None:
-        self.steps = StepFunctions(self.ensemble, self.inputs, self.rows, [] if self.train is None else [self.train])
-        self.ensemble = self.steps.ensemble
+        donors = [] if self.train is None else [self.train]
+        self.steps = StepFunctions(self.ensemble, self.inputs, self.rows, donors, self.n_threads)
+        self.ensemble, self.rows = self.steps.ensemble, _some(self.rows)
         self.index = {name: at for at, name in enumerate(self.frames.names)}
         self._single: dict[str, bool | None] = {}
 
@@ -65,7 +67,7 @@ class TreeSteps:
         """Return the step functions for the rows of another table with the same columns."""
         rows = self.inputs.encode(frames.changed(slice(0, frames.n_rows), {}))
         some = copy(self)
-        some.frames, some.rows = frames, rows
+        some.frames, some.rows = frames, _some(rows)
         try:
             some.steps = self.steps.with_rows(rows)
         except NotReadable:  # values that had no place
@@ -162,6 +164,11 @@ class TreeSteps:
             margins = found[j][slice(None) if job.rows is None else job.rows, taken[j]]
             taken[j] += 1
             yield job, self.ensemble.response(np.ascontiguousarray(margins))
+
+
+def _some(rows: Floats) -> Floats:
+    """Return the rows, or some of many."""
+    return rows if len(rows) < 2 * _KEPT else rows[:: len(rows) // _KEPT].copy()
 
 
 def read_tree_steps(context: ScoringContext, features: Sequence[Feature], n_threads: int = 1) -> TreeSteps:

@@ -144,7 +144,7 @@ def test_categories_take_part_in_every_library(name: str, kind: str, missing: bo
         y, own = frame_target(X), frame_target(rows)
         if kind != "value":
             cuts = np.quantile(y, [0.4] if kind == "two" else [0.3, 0.7])
-            y, own = np.digitize(y, cuts), np.digitize(own, cuts)
+            y, own = (np.digitize(numbers, cuts).astype(np.float64) for numbers in (y, own))
             own[:3] = np.arange(3) % (len(cuts) + 1)  # every class
         model = with_categories(name, kind).fit(X, y)
         method = "predict" if kind == "value" else "predict_proba"
