@@ -231,6 +231,27 @@ def test_estimates_do_not_vary_with_the_seed_or_the_number_of_threads() -> None:
         pd.testing.assert_series_equal(found[0].overall["std_error"], other.overall["std_error"], check_exact=True)
 
 
+@pytest.mark.parametrize("sampler", ["marginal", "auto"])
+@pytest.mark.parametrize("n_leaves", [15, 300])  # both kernels
+def test_all_numbers_are_the_same_for_any_number_of_threads(n_leaves: int, sampler: str) -> None:
+    X, rows = table(1, n=900, missing=True), table(2, n=900, missing=True)
+    options: dict[str, Any] = {"max_leaf_nodes": n_leaves, "min_samples_leaf": 1, "max_iter": 10}
+    model = HistGradientBoostingRegressor(**options).fit(X, target(X, 1, "value"))
+    options = {"sampler": sampler, "check_fidelity": False, "random_state": 1, "loss": "squared_error"}
+    options["train"] = X if sampler == "auto" else None
+    one, *others = (sg.importance(model, rows, target(rows, 2, "value"), n_jobs=k, **options) for k in (1, 2, 3, 5))
+    assert one.settings["evaluation"] == "tree steps"
+    for other in others:
+        for name in ("overall", "by_subgroup", "repeats"):
+            pd.testing.assert_frame_equal(getattr(one, name), getattr(other, name), check_exact=True)
+        for mine, theirs in zip(one.scores, other.scores, strict=True):
+            assert np.array_equal(mine.influence, theirs.influence)
+            assert mine.moved is not None
+            assert theirs.moved is not None
+            assert np.array_equal(mine.rows, theirs.rows)
+            assert np.array_equal(mine.moved, theirs.moved)
+
+
 def test_other_models_predict_and_the_settings_say_why() -> None:
     X = table(1)
     y = target(X, 1, "value")
