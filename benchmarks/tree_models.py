@@ -1,16 +1,22 @@
 """Cost of results that are computed from the trees of a model, relative to its predictions.
 
     OMP_NUM_THREADS=1 python -m benchmarks.tree_models [--sections importance peers effects interactions] [--rounds 5]
+    OMP_NUM_THREADS=1 python -m benchmarks.tree_models --sections large [--rows 1000000]
 
 One thread, processor time, minimum of several rounds in turns, all in one run. `predict` is the model's own prediction
-of the rows times the number of predictions that the result needs without the trees.
+of the rows times the number of predictions that the result needs without the trees. The evaluation step is what a call
+of `sg.importance` does after it has predicted the baseline rows and has the subgroups: it reads the trees, compares
+them with predictions, computes the expected losses, and the errors and values of each row from them.
 """
 
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +24,9 @@ import pandas as pd
 
 import subgrove as sg
 from benchmarks.machine import machine
-from benchmarks.timing import interleaved, markdown
+from benchmarks.timing import forget_peak, interleaved, markdown, peak_mib
+from subgrove._importance import importance as whole_call
+from subgrove._scoring.score import score_features
 
 ROWS, COLUMNS, POINTS = 10_000, 20, 50
 
@@ -120,6 +128,25 @@ def _importance_models(X: pd.DataFrame, y: Any) -> dict[str, tuple[Any, Any, str
     return fitted
 
 
+@contextmanager
+def evaluation_step(clock: Callable[[], float]) -> Iterator[list[float]]:
+    """Collect the times of the evaluation steps of calls of `sg.importance`."""
+    times: list[float] = []
+    function = score_features
+
+    def timed(*arguments: Any, **options: Any) -> Any:
+        start = clock()
+        results = function(*arguments, **options)
+        times.append(clock() - start)
+        return results
+
+    whole_call.score_features = timed  # type: ignore[attr-defined]
+    try:
+        yield times
+    finally:
+        whole_call.score_features = function  # type: ignore[attr-defined]
+
+
 def importance(rounds: int) -> str:
     """Whole calls of `sg.importance`, as ratios to the predictions of 10 repeats of all features."""
     lines = []
@@ -129,7 +156,8 @@ def importance(rounds: int) -> str:
         for name, (model, _, loss) in _importance_models(*train).items():
             lines.append([name, str(p), *_ratios(model, loss, train[0], *test, groups, rounds)])
             print(lines[-1], flush=True)
-    columns = ["model", "features", "bare predict, s", "subgroups given", "subgroups found", "default call"]
+    columns = ["model", "features", "bare predict, s", "evaluation step"]
+    columns += ["subgroups given", "subgroups found", "default call"]
     return markdown(columns, lines)
 
 
@@ -146,10 +174,14 @@ def _ratios(model: Any, loss: str, X: Any, test: Any, y: Any, groups: Any, round
         calls["default"] = lambda: sg.importance(model, test, y, train=X, loss=loss, random_state=1)
     assert calls["given"]().settings["evaluation"] == "tree steps"
     times = {key: min(own) for key, own in interleaved(calls, rounds, time.process_time).items()}
+    with evaluation_step(time.process_time) as steps:
+        for _ in range(rounds):
+            calls["given"]()
+    times["step"] = min(steps)
     bare = times.pop("predict") * 10 * test.shape[1]
     return [
         f"{bare:.1f}",
-        *(f"{times[key] / bare:.4f}" if key in times else "" for key in ("given", "found", "default")),
+        *(f"{times[key] / bare:.4f}" if key in times else "" for key in ("step", "given", "found", "default")),
     ]
 
 
@@ -189,11 +221,61 @@ def _shap(model: Any, test: pd.DataFrame, n: int = 200) -> str:
     return f"{(time.process_time() - start) * len(test) / n:.2f}"
 
 
+def large(rounds: int, n_rows: int = 1_000_000) -> str:
+    """Peak memory of a call above its data, in a process of its own, and how much two threads save."""
+    context = multiprocessing.get_context("spawn")
+    lines, size = [], (n_rows, 50)
+    for name in ("HistGradientBoosting 100 x 31", "LightGBM 200 x 31"):
+        cells = [name, f"{size[0]:,}", str(size[1])]
+        for work in (_memory, _threads):
+            receiver, sender = context.Pipe(duplex=False)
+            process = context.Process(target=work, args=(name, size, rounds, sender))
+            process.start()
+            cells += receiver.recv()
+            process.join()
+        lines.append(cells)
+        print(lines[-1], flush=True)
+    columns = ["model", "rows", "features", "peak above the data, MiB", "one thread, s", "two threads, s", "ratio"]
+    return markdown(columns, lines)
+
+
+def _large_call(name: str, size: tuple[int, int]) -> Callable[[int], Any]:
+    """Return a call of `sg.importance` within subgroups that were found before, by the number of jobs."""
+    train, test = data(p=size[1]), data(*size, seed=1)
+    model = models(*train)[name]
+    groups = sg.find_subgroups(train[0])
+    options: dict[str, Any] = {"sampler": groups, "loss": "squared_error", "check_fidelity": False, "random_state": 1}
+    sg.importance(model, test[0][:1_000], test[1][:1_000], **options)  # everything is imported
+    return lambda n_jobs: sg.importance(model, *test, n_jobs=n_jobs, **options)
+
+
+def _memory(name: str, size: tuple[int, int], rounds: int, sender: Any) -> None:
+    call = _large_call(name, size)
+    forget_peak()
+    before = peak_mib()
+    assert call(1).settings["evaluation"] == "tree steps"
+    sender.send([f"{peak_mib() - before:,.0f}"])
+
+
+def _threads(name: str, size: tuple[int, int], rounds: int, sender: Any) -> None:
+    """Send the wall-clock time of the evaluation step, in turns."""
+    call = _large_call(name, size)
+    times: dict[int, list[float]] = {1: [], 2: []}
+    for _ in range(rounds):
+        for n_jobs, own in times.items():
+            with evaluation_step(time.perf_counter) as steps:
+                call(n_jobs)
+            own += steps
+    one, two = (min(own) for own in times.values())
+    sender.send([f"{one:.1f}", f"{two:.1f}", f"{max(a / b for a, b in zip(*times.values(), strict=True)):.2f}"])
+
+
 SECTIONS: dict[str, Callable[[int], str]] = {
     "importance": importance,
     "peers": peers,
     "effects": effects,
     "interactions": interactions,
+    "large": large,
 }
 
 
@@ -202,10 +284,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sections", nargs="+", choices=list(SECTIONS), default=list(SECTIONS))
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rows", type=int, default=1_000_000, help="number of rows of the section large")
     arguments = parser.parse_args()
     print(machine("scikit-learn", "lightgbm", "xgboost-cpu"))
     for name in arguments.sections:
-        print(f"\n{name}\n\n{SECTIONS[name](arguments.rounds)}")
+        section = partial(large, n_rows=arguments.rows) if name == "large" else SECTIONS[name]
+        print(f"\n{name}\n\n{section(arguments.rounds)}")
 
 
 if __name__ == "__main__":

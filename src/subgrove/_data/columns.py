@@ -133,10 +133,10 @@ def _named_group(name: Any, feature: Any, columns: Sequence[str]) -> Members:
 
 def _names(argument: str, values: Iterable[Any], columns: Sequence[str]) -> Members:
     """Names of columns that are given by name or position."""
-    labelled_by_integers = any(name.removeprefix("-").isdecimal() for name in columns)
     names = []
     for value in values:
-        if isinstance(value, int | np.integer) and not isinstance(value, bool) and not labelled_by_integers:
+        is_number = isinstance(value, int | np.integer) and not isinstance(value, bool)
+        if is_number and not any(name.removeprefix("-").isdecimal() for name in columns):  # not names that are numbers
             if not 0 <= value < len(columns):
                 raise ParameterError(
                     f"{argument} has the position {value}, but positions are from 0 to {len(columns) - 1}: "

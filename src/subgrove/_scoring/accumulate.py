@@ -7,7 +7,6 @@ For n rows and M repeats these are accumulated, for each loss:
 - the mean increase of each subgroup in each repeat, and the variation of single increases over repeats.
 
 With donors among the same rows the estimate is a U-statistic: `influence` is the sum of both roles of a row.
-
 `NumpyArrays` and `TensorArrays` have the array operations, and the order of sums, of a table in memory and on a device.
 """
 
@@ -24,6 +23,7 @@ from subgrove._core.kinds import Floats, Rows
 from subgrove._core.weights import RelativeWeights, independent_units, own_weights
 from subgrove._data.replace_columns import Column, CyclicShift, Donors
 from subgrove._scoring.feature_result import (
+    ExactShifts,
     FeatureResult,
     finite_population_correction,
     result_from_sums,
@@ -155,9 +155,6 @@ class NumpyArrays:
         return np.array([shift.returned(line) for line in values])
 
 
-_TINY = 1e-300  # a size that divides the sums of an empty subgroup
-
-
 @dataclass(frozen=True, eq=False)
 class RowMeans:
     """Means by row of an accumulator, in its arrays; `donors` is None without donors among the same rows."""
@@ -188,14 +185,14 @@ class LossAccumulator:
         self.arrays, self.resampled, self.clusters = arrays, resampled, clusters
         self.n_losses, self.n_repeats = n_losses, n_repeats
         self.relative = isinstance(arrays.host_weights, RelativeWeights)  # squares have squared weights
-        groups, n = len(resampled.groups), arrays.n_rows
-        code = resampled.groups.code.astype(np.intp)
+        groups, n, code = len(resampled.groups), arrays.n_rows, resampled.groups.code.astype(np.intp)
         self.sizes: Floats = np.bincount(code, arrays.host_weights, groups).astype(np.float64)
         self.host_code, self.code = code, arrays.index(code)
         self.by_group = arrays.group_sums(code, groups)
         self.sampled_by_group: Any = None
         self.total = arrays.zeros(n_losses, n)
-        self.expected: Any = None  # by donor, if it is exact for all rows
+        self.expected: Any = None  # by donor, if expectations of all rows have been set
+        self.is_set = False
         self.received: Any = None  # by donor, in the order of the cyclic shift if there is one
         self.shift: Any = None
         self.donors_in_group: Any = None  # whether all donors are in the subgroup of their row
@@ -229,12 +226,12 @@ class LossAccumulator:
 
     def set_expectation(self, increase: Floats, received: Floats | None, donors_in_group: bool) -> None:
         """Set the exact expectations of all rows, (L, n), and of the increases that they cause as donors."""
-        self.total, self.expected, self.donors_in_group = increase, received, None if donors_in_group else False
+        self.total, self.expected, self.is_set = increase, received, True
+        self.donors_in_group = None if donors_in_group else False
 
     def _weighted(self, values: Any, rows: Rows | None) -> Any:
         """Return values of all rows, or of `rows`, times their weights."""
-        weights = self.arrays.weights
-        if weights is None:
+        if (weights := self.arrays.weights) is None:
             return values
         return values * (weights if rows is None else self.arrays.take(weights, self.arrays.index(rows)))
 
@@ -253,7 +250,7 @@ class LossAccumulator:
         self.squares += self._group_sums(weighted * (weighted if self.relative else increase), rows)
 
     def _add_shifted(self, shift: CyclicShift, repeat: int, increase: Any) -> None:
-        """Add increases with donors by cyclic shifts: in their order each subgroup is one segment."""
+        """Add increases with donors by cyclic shifts."""
         self.total += increase[:, : self.arrays.n_rows]
         self.shift, ordered = self.arrays.ordered_by(shift, increase)
         returned = self.arrays.returned(self.shift, shift, ordered)
@@ -281,10 +278,12 @@ class LossAccumulator:
 
     def row_means(self) -> RowMeans:
         """Replace sums by means, in place, and add exact expectations to the sums of each repeat."""
-        exact = self.resampled.exact
-        self.total /= self.n_repeats if exact is None else self.arrays.array(np.where(exact.rows, 1.0, self.n_repeats))
-        means = self.total
+        exact, means = self.resampled.exact, self.total
         received = self.expected if self.received is None else self._received_means()
+        if self.is_set:
+            self._add_exact_to_repeats(means, None)
+            return RowMeans(means, received, [self.donor_squares] * (1 if received is None else 2))
+        means /= self.n_repeats if exact is None else self.arrays.array(np.where(exact.rows, 1.0, self.n_repeats))
         weights = self.arrays.weights
         counts = None if weights is None else weights[: self.arrays.n_rows]
         counts = counts**2 if counts is not None and self.relative else counts
@@ -301,9 +300,10 @@ class LossAccumulator:
     def _sum_of_squares(self, means: Any, counts: Any) -> Any:
         return self.by_group(means * means if counts is None else means * means * counts)
 
-    def _add_exact_to_repeats(self, means: Any, rows: Rows) -> None:
-        values = self._weighted(means[:, self.arrays.index(rows)], rows)
-        self.sums += self.arrays.subset_sums(self.by_group, rows)(values)[:, None, :]
+    def _add_exact_to_repeats(self, means: Any, rows: Rows | None) -> None:
+        of_rows = means if rows is None else means[:, self.arrays.index(rows)]
+        by_group = self.by_group if rows is None else self.arrays.subset_sums(self.by_group, rows)
+        self.sums += by_group(self._weighted(of_rows, rows))[:, None, :]
 
     def _received_means(self) -> Any:
         """Return for each row the mean increase of the rows that received its value."""
@@ -334,7 +334,7 @@ class LossAccumulator:
         factor = arrays.array(self.jackknife_factor)
         if self.donors_in_group is not None:
             factor = xp.where(self.donors_in_group, factor, 1.0)
-        sizes = arrays.array(np.maximum(self.sizes, _TINY))
+        sizes = arrays.array(np.maximum(self.sizes, 1e-300))  # of empty ones
         estimates = arrays.estimates(self.sums, sizes)
         received = means.donors
         donor_means = estimates  # with cyclic shifts, where each row gives what it receives
@@ -354,7 +354,7 @@ class LossAccumulator:
         return np.where(units > 2, (units - 1) / np.maximum(units - 2, 1.0), 1.0)
 
     def result(
-        self, feature: Feature, score_losses: dict[int, list[float]], shifts: PredictionShifts | None
+        self, feature: Feature, score_losses: dict[int, list[float]], shifts: PredictionShifts | ExactShifts | None
     ) -> FeatureResult:
         """Return the result with values of single rows, for a table in memory.
 
@@ -385,7 +385,7 @@ class LossAccumulator:
             n_sampled,
             correction,
             jackknife_factor=None if means.donors is None or self.donors_in_group is False else self.jackknife_factor,
-            code=self.host_code.astype(np.min_scalar_type(max(len(self.sizes) - 1, 1))),
+            code=self.resampled.groups.code.astype(np.min_scalar_type(max(len(self.sizes) - 1, 1)), copy=False),
             rows=rows,
             influence=to_float32(influence),
             clusters=self.clusters,

@@ -155,6 +155,7 @@ class ChunkSums:
     n_rows: int = 0
     n_left_out: int = 0
     n_predicted: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(2, dtype=np.int64))
+    n_batches: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(2, dtype=np.int64))  # all, and by trees
 
     def __post_init__(self) -> None:
         self.features = self.features or [None] * self.n_features
@@ -175,6 +176,7 @@ class ChunkSums:
             "baseline": self.baseline.array,
             "rows": np.array([self.n_rows, self.n_left_out]),
             "predicted": self.n_predicted,
+            "batches": self.n_batches,
         }
         for number, sums in enumerate(self.features):
             if sums is not None:
@@ -187,6 +189,7 @@ class ChunkSums:
         self.n_rows += int(arrays["rows"][0])
         self.n_left_out += int(arrays["rows"][1])
         self.n_predicted = self.n_predicted + arrays["predicted"]
+        self.n_batches = self.n_batches + arrays["batches"]
         for number in range(self.n_features):
             names = [name for name in arrays if name.startswith(f"{number}.")]
             if names:

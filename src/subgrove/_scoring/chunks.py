@@ -25,14 +25,17 @@ from subgrove._core.weights import RelativeWeights
 from subgrove._data.replace_columns import Frames, Rows
 from subgrove._data.table import Table
 from subgrove._data.to_containers import container_of
-from subgrove._models.predictor import Predictor, Target, missing_in, read_target
+from subgrove._models.predictor import Predictions, Predictor, Target, missing_in, read_target
+from subgrove._models.tree_ensemble.ensemble import NotReadable
 from subgrove._scale.engines import ChunkArrays
 from subgrove._scale.readers import Chunk, row_keys
 from subgrove._scoring.accumulate import NumpyArrays
 from subgrove._scoring.chunk_sums import BincountSums, ChunkSums, FeatureSums, RunningAccumulator
-from subgrove._scoring.context import PredictionJob, build_table, resample
+from subgrove._scoring.chunk_trees import ChunkTrees, Steps
+from subgrove._scoring.context import PredictionJob, ScoringContext, build_table, resample
 from subgrove._scoring.row_losses import ALL, RowLosses
 from subgrove._scoring.score import prediction_jobs
+from subgrove._scoring.tree_expectation import all_rows_exact, expected_increases, serves
 from subgrove.exceptions import InputError, SubgroveError, SubgroveWarning
 from subgrove.losses import Loss
 from subgrove.samplers.base import Feature, FittedSampler, title
@@ -187,6 +190,7 @@ class ChunkWork:
     seed: int
     batch_rows: int
     left_out: Keys
+    trees: ChunkTrees | None = None  # of the model, if they take the place of its predictions
     cache: dict[str, dict[str, Any]] = field(default_factory=dict)  # shared by the draws of all chunks
 
     def __getstate__(self) -> dict[str, Any]:
@@ -238,12 +242,48 @@ class ChunkWork:
 
     def _add_batch(self, total: ChunkSums, scorer: BatchScorer, keys: Keys) -> None:
         total.add_baseline(scorer.predict_baseline(len(keys)), scorer.weights)
+        steps = None if self.trees is None else self.trees.of_batch(scorer.batch.table)
+        waiting = {}
         for number, (feature, fitted) in enumerate(self.samplers.items()):
             cache = self.cache.setdefault(title(feature), {"columns": {}})
             streams = KeyedStreams(self.seed, title(feature), self.n_repeats, rows=keys, memory=cache)
             resampled = resample(fitted, scorer.batch.read_by(fitted), feature, streams, None)
             frames = Frames(scorer.batch.table, fitted.columns, fitted.train, cache["columns"])
-            total.add(number, scorer.score(feature, resampled, frames, self.n_repeats))
+            if steps is None:
+                total.add(number, scorer.score(feature, resampled, frames, self.n_repeats))
+            else:
+                waiting[feature] = (resampled, frames)
+        found = None if steps is None else self._by_trees(scorer, steps, {f: one for f, (one, _) in waiting.items()})
+        total.n_batches += [1, found is not None]
+        for number, feature in enumerate(self.samplers if steps is not None else ()):
+            sums = scorer.score(feature, *waiting[feature], self.n_repeats) if found is None else found[feature]
+            total.add(number, sums)
+
+    def _by_trees(
+        self, scorer: BatchScorer, steps: Steps, resampled: Mapping[Feature, ResampledFeature]
+    ) -> dict[Feature, FeatureSums] | None:
+        """Return the sums from the trees of the model; None if a new value has no place in them."""
+        found: dict[Feature, FeatureSums] = {}
+        try:
+            for features, fitted, tree in steps:
+                context = ScoringContext(
+                    predictor=scorer.predictor,
+                    frames=tree.frames,
+                    table=scorer.batch.read_by(fitted),
+                    sampler=fitted,
+                    losses=scorer.losses,
+                    baseline_losses=scorer.baseline,
+                    baseline_scores=np.full(len(self.losses), np.nan),
+                    weights=scorer.weights,
+                    n_repeats=self.n_repeats,
+                    seed=self.seed,
+                    batch_rows=self.batch_rows,
+                )
+                context.cache["tree steps"] = tree
+                found |= scorer.score_by_trees(context, {feature: resampled[feature] for feature in features})
+        except NotReadable:
+            return None
+        return found
 
 
 @dataclass(eq=False)
@@ -266,31 +306,62 @@ class BatchScorer:
 
     def score(self, feature: Feature, resampled: ResampledFeature, frames: Frames, n_repeats: int) -> FeatureSums:
         """Return the sums over all resamples of one feature."""
-        n_losses, n = self.baseline.shape
-        accumulator = RunningAccumulator(NumpyArrays(n, self.weights, BincountSums), resampled, n_losses, n_repeats)
+        accumulator = self._accumulator(resampled, n_repeats)
         for job in prediction_jobs(feature, resampled):
-            increase = self._increase(build_table(partial(self._table, frames, job), job.about), job)
+            table = build_table(partial(self._table, frames, job), job.about)
+            self._add(
+                accumulator, job, self.predictor.predict(table, job.n_rows(self.baseline.shape[1]), self._of(job))
+            )
             self.batch.restore()
-            if job.term is not None:
-                accumulator.add_exact(job.term, increase)
-            elif job.repeat is not None:
-                accumulator.add_repeat(job.repeat, next(iter(job.changes.values())), increase, job.rows)
         return FeatureSums.of(accumulator)
+
+    def score_by_trees(
+        self, context: ScoringContext, features: Mapping[Feature, ResampledFeature]
+    ) -> dict[Feature, FeatureSums]:
+        """Return the sums of features from the trees: exact expectations, or draws that are looked up."""
+        tree, found = context.tree, {}
+        exact = {feature: one for feature, one in features.items() if serves(context, tree, feature, one.distribution)}
+        for feature, ((_, expected),) in expected_increases(context, tree, exact).items():
+            own = self._accumulator(all_rows_exact(exact[feature], context.frames.n_rows), context.n_repeats)
+            own.set_expectation(expected.increase, None, donors_in_group=True)
+            found[feature] = FeatureSums.of(own)
+        drawn = {
+            feature: self._accumulator(one, context.n_repeats)
+            for feature, one in features.items()
+            if feature not in exact
+        }
+        for job, predictions in tree.predict_jobs(
+            job for feature in drawn for job in prediction_jobs(feature, features[feature])
+        ):
+            self._add(drawn[job.feature], job, predictions)
+        return found | {feature: FeatureSums.of(accumulator) for feature, accumulator in drawn.items()}
+
+    def _accumulator(self, resampled: ResampledFeature, n_repeats: int) -> RunningAccumulator:
+        n_losses, n = self.baseline.shape
+        return RunningAccumulator(NumpyArrays(n, self.weights, BincountSums), resampled, n_losses, n_repeats)
 
     def _table(self, frames: Frames, job: PredictionJob) -> Any:
         if job.rows is None:
             return self.batch.written({name: frames.native(name, column) for name, column in job.changes.items()})
         return frames.changed(job.rows, job.changes)
 
-    def _increase(self, table: Any, job: PredictionJob) -> Floats:
+    def _of(self, job: PredictionJob) -> Callable[[int | None], str]:
+        """Return what describes a job, or one of its rows, in error messages."""
+
         def about(row: int | None = None) -> str:
             return str(self.about(job.about(), row if job.rows is None or row is None else int(job.rows[row])))
 
+        return about
+
+    def _add(self, accumulator: RunningAccumulator, job: PredictionJob, predictions: Predictions) -> None:
+        """Accumulate the predictions of a job."""
         rows = ALL if job.rows is None else job.rows
-        predictions = self.predictor.predict(table, job.n_rows(self.baseline.shape[1]), about)
-        increase = self.losses.rows(predictions, rows, about)
+        increase = self.losses.rows(predictions, rows, self._of(job))
         increase -= self.baseline[:, rows]
-        return increase
+        if job.term is not None:
+            accumulator.add_exact(job.term, increase)
+        elif job.repeat is not None:
+            accumulator.add_repeat(job.repeat, next(iter(job.changes.values())), increase, job.rows)
 
 
 def _about(chunk: Chunk, numbers: Rows, what: str, row: int | None = None) -> str:

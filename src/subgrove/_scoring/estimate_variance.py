@@ -372,3 +372,27 @@ class DonorSums:
             each = (total - (counts**2).sum() / total) / (len(used) - 1)  # draws of a donor
             found[:, leaf] = np.maximum(between - within, 0.0) / each / len(pool)
         return found
+
+
+def donor_variances(
+    sums: Floats, code: Codes, leaf: Codes, resampled: ResampledFeature, weights: Floats | None
+) -> tuple[Floats, Floats]:
+    """Return the variance over other training donors of the overall estimate, and of those of subgroups.
+
+    `sums` are the increases that each donor causes, summed over the rows of its leaf.
+    """
+    n_leaves = 1 + int(max(code.max(initial=0), leaf.max(initial=0)))
+    rows = np.bincount(code, weights=weights, minlength=n_leaves).astype(np.float64)
+    counts = np.bincount(leaf, minlength=n_leaves)
+    effect = sums / np.where(rows > 0, rows, 1.0)[leaf]
+    by_leaf = np.zeros((len(sums), n_leaves))
+    for line, own in zip(effect, by_leaf, strict=True):
+        mean = np.bincount(leaf, weights=line, minlength=n_leaves) / np.maximum(counts, 1)
+        squares = np.bincount(leaf, weights=(line - mean[leaf]) ** 2, minlength=n_leaves)
+        own[:] = np.where(counts > 1, squares / np.maximum(counts - 1, 1) / np.maximum(counts, 1), 0.0)
+    group = resampled.groups.code.astype(np.intp)
+    cells = np.bincount(group * n_leaves + code, weights=weights, minlength=len(resampled.groups) * n_leaves)
+    table = cells.reshape(-1, n_leaves)
+    sizes = table.sum(axis=1, keepdims=True)
+    overall = by_leaf @ (rows / max(rows.sum(), 1e-300)) ** 2
+    return overall, by_leaf @ ((table / np.where(sizes > 0, sizes, 1.0)) ** 2).T

@@ -196,6 +196,17 @@ class FeatureResult:
         return self if self.calibration is None else self.calibration.plain
 
 
+class ExactShifts:
+    """Expected shifts of the predictions of each row, (n, K), which have no Monte-Carlo variance."""
+
+    def __init__(self, expected: npt.NDArray[np.floating[Any]]) -> None:
+        self.expected = expected
+
+    def means(self, n_repeats: int, drawn: Floats, exact: Any) -> tuple[Any, Any]:
+        """Return the shifts and their variance."""
+        return self.expected, np.broadcast_to(np.float32(0), self.expected.shape)
+
+
 def finite_population_correction(population: Floats, n_repeats: int) -> Floats:
     """Return the factor of the Monte-Carlo variance due to sampling without replacement, by subgroup.
 
@@ -318,4 +329,4 @@ def to_float32(values: Floats) -> npt.NDArray[np.floating[Any]]:
     """Return values in half the memory if they allow it: a standard error needs no more than seven digits."""
     with np.errstate(invalid="ignore"):
         largest = max(float(np.max(values, initial=0.0)), -float(np.min(values, initial=0.0)))
-        return values if largest > _FLOAT32_MAX else values.astype(np.float32)
+        return values if largest > _FLOAT32_MAX else values.astype(np.float32, copy=False)

@@ -23,7 +23,7 @@ from subgrove._core.execution import effective_jobs, one_blas_thread, parallel_m
 from subgrove._core.kinds import Floats
 from subgrove._data.replace_columns import Changes, Rows, changes_of, concatenate_changes
 from subgrove._data.table import Table
-from subgrove._models.predictor import Predictions
+from subgrove._models.predictor import NO_TREES, Predictions, may_have_trees
 from subgrove._scoring.accumulate import LossAccumulator, NumpyArrays
 from subgrove._scoring.adaptive_repeats import continued, copy_sums
 from subgrove._scoring.context import BatchDescription, PredictionJob, ScoringContext, build_table
@@ -35,8 +35,6 @@ from subgrove._scoring.row_losses import PredictionShifts
 from subgrove.exceptions import ModelError
 from subgrove.samplers.base import Feature
 from subgrove.samplers.resampled_feature import ResampledFeature
-
-_TREE_LIBRARIES = {"sklearn", "lightgbm", "xgboost", "catboost", "subgrove"}
 
 
 def score_features(
@@ -66,9 +64,8 @@ def _score_by_trees(
     context: ScoringContext, features: Sequence[Feature], n_threads: int, progress: Callable[[int], None]
 ) -> list[FeatureResult] | None:
     """Return the results from the trees of the model; None, with the reason in the cache, if it has to predict."""
-    owner = getattr(context.predictor.model, "__self__", context.predictor.model)  # of a method
-    if not any(cls.__module__.partition(".")[0] in _TREE_LIBRARIES for cls in type(owner).__mro__):
-        context.cache["evaluation"] = "model predictions: not a model of a library whose trees can be read"
+    if not may_have_trees(context.predictor.model):
+        context.cache["evaluation"] = f"model predictions: {NO_TREES}"
         return None
     from subgrove._models.tree_ensemble.ensemble import NotReadable
     from subgrove._scoring.tree_steps import read_tree_steps

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
-from subgrove._core.kinds import Codes, Floats, Rows
+from subgrove._core.kinds import Floats, Rows
 from subgrove._core.weights import own_weights
 from subgrove._data.replace_columns import Donors
 from subgrove._data.table import Table
@@ -22,11 +23,12 @@ from subgrove._models.tree_ensemble.expectation import (
     expected_losses,
     place_weights,
 )
-from subgrove._models.tree_ensemble.steps import StepBlock, StepFunctions
+from subgrove._models.tree_ensemble.steps import StepBlock, StepFunctions, in_threads
 from subgrove._scoring.accumulate import LossAccumulator, NumpyArrays
 from subgrove._scoring.context import ScoringContext
-from subgrove._scoring.feature_result import FeatureResult
-from subgrove._scoring.row_losses import PredictionShifts, describe_baseline_row
+from subgrove._scoring.estimate_variance import donor_variances
+from subgrove._scoring.feature_result import ExactShifts, FeatureResult
+from subgrove._scoring.row_losses import describe_baseline_row
 from subgrove._scoring.tree_steps import TreeSteps
 from subgrove.samplers.base import Feature
 from subgrove.samplers.donors import (
@@ -42,7 +44,8 @@ from subgrove.samplers.resampled_feature import ExactExpectation, ResampledFeatu
 
 _MAX_TABLE = 4  # cells of a table of places by subgroups, as a multiple of the number of donors
 _SMALL_TABLE = 20_000
-_ROWS_AT_ONCE = 1 << 22  # of all features together, in one pass
+_ROWS_AT_ONCE = 1 << 26  # of all features together, in one pass
+_FLOAT32_MAX = 1e20  # predictions whose shifts may be stored in single precision
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,8 +58,8 @@ class ExpectedIncrease:
         Expected increase of each loss.
     shift : float array (n, C)
         Expected shift of the predictions.
-    received : float array (L, n) or None
-        Expected increase that each row causes as a donor, if donors are rows of the table.
+    received : function or None
+        Returns the expected increase (L, n) that each row causes as a donor, if donors are rows of the table.
     by_member : float array (L, m) or None
         Sum of the increases by training donor.
     within : bool
@@ -65,7 +68,7 @@ class ExpectedIncrease:
 
     increase: Floats
     shift: Floats
-    received: Floats | None = None
+    received: Callable[[], Floats] | None = None
     by_member: Floats | None = None
     within: bool = True
 
@@ -89,19 +92,49 @@ def exact_features(
     drawn: dict[Feature, list[Table] | str] = {}
     checker, at_once = context.fidelity_checker, max(1, _ROWS_AT_ONCE // context.frames.n_rows)
     for start in range(0, len(features), at_once):  # a pass over the trees for as many as memory allows
-        each = {feature: context.resample(feature, context.n_repeats) for feature in features[start : start + at_once]}
-        served = {f: one for f, one in each.items() if serves(context, context.tree, f, one.distribution)}
-        for feature, one in served.items() if checker is not None else ():
-            assert checker is not None
-            drawn[feature] = checker.read((), partial(replace, one))
+        served = {}
+        for feature in features[start : start + at_once]:
+            one = context.resample(feature, context.n_repeats)
+            if serves(context, context.tree, feature, one.distribution):
+                if checker is not None:
+                    drawn[feature] = checker.read((), partial(replace, one))
+                served[feature] = _without_draws(one)
         results |= exact_results(context, context.tree, served)
     return results, drawn
+
+
+def _without_draws(resampled: ResampledFeature) -> ResampledFeature:
+    """Return a resampled feature without what its draws keep in memory, and with small codes of subgroups."""
+    groups, known = resampled.groups, resampled.distribution
+    if isinstance(known, OtherRows) and known.code is groups.code:
+        code = groups.code.astype(np.min_scalar_type(max(len(groups) - 1, 1)))
+        groups, known = replace(groups, code=code), replace(known, code=code)
+    return replace(resampled, groups=groups, distribution=known, draws=lambda: iter(()))
 
 
 def exact_results(
     context: ScoringContext, tree: TreeSteps, features: Mapping[Feature, ResampledFeature]
 ) -> dict[Feature, FeatureResult]:
     """Return the exact results of features that `serves` admits."""
+    found = expected_increases(context, tree, features)
+
+    influences = np.empty((len(features), len(context.losses.losses), context.frames.n_rows), np.float32)
+
+    def result(feature: Feature, influence: Any) -> FeatureResult:
+        own = _result(context, feature, features[feature], found.pop(feature))
+        if own.influence.dtype != np.float32:
+            return own
+        influence[:] = own.influence
+        return replace(own, influence=influence)
+
+    results = in_threads(lambda each: result(*each), zip(features, influences, strict=True), tree.n_threads)
+    return dict(zip(features, results, strict=True))
+
+
+def expected_increases(
+    context: ScoringContext, tree: TreeSteps, features: Mapping[Feature, ResampledFeature]
+) -> dict[Feature, list[tuple[Rows, ExpectedIncrease]]]:
+    """Return the expectations of features that `serves` admits, over the rows of each fold of their samplers."""
     n = context.frames.n_rows
     all_rows = np.arange(n)
     parts: dict[int, dict[Feature, tuple[Rows, Rows | None, KnownDistribution]]] = {}
@@ -117,7 +150,7 @@ def exact_results(
         rows = next(iter(members.values()))[0]
         for feature, expected in _expectations(context, tree, members, rows).items():
             found[feature].append((rows, expected))
-    return {feature: _result(context, feature, resampled, found[feature]) for feature, resampled in features.items()}
+    return found
 
 
 def _expectations(
@@ -130,6 +163,7 @@ def _expectations(
     whole = len(rows) == context.frames.n_rows
     steps = tree.steps if whole else tree.steps.for_rows(rows)
     weights = None if context.weights is None else context.weights[rows]
+    own = 1.0 if weights is None else own_weights(weights)
     losses = _block_losses(context, tree, rows)
     n_losses = len(context.losses.losses)
     n_shifts = 1 if context.prediction_values is None else context.prediction_values.shape[1]
@@ -140,27 +174,36 @@ def _expectations(
         if isinstance(known, LevelShares):
             shares[feature] = (others, known)
         else:
-            donors[j] = _donors(tree, steps, j, known, others, weights)
+            donors[j] = _donors(tree, steps, j, known, others, weights, own)
     found: dict[Feature, ExpectedIncrease] = {}
     if donors:
-        means = expected_losses(steps, donors, losses, n_losses, n_shifts, weights, tree.n_threads)
+        values = context.prediction_values
+        dtype = np.float64 if values is None or np.abs(values).max() > _FLOAT32_MAX else np.float32
+        means = expected_losses(steps, donors, losses, n_losses, n_shifts, weights, tree.n_threads, dtype)
         for feature, (_, others, known) in members.items():
             if feature not in shares:
                 j = tree.index[feature[0]]
-                found[feature] = _normalized(steps, j, known, others, donors[j], means[j], weights, context)
+                found[feature] = _by_donor(steps, j, known, others, donors[j], means.pop(j), context)
     if shares:
         found |= _over_levels(context, tree, steps, shares, losses)
     return found
 
 
 def _donors(
-    tree: TreeSteps, steps: StepFunctions, j: int, known: KnownDistribution, others: Rows | None, weights: Floats | None
+    tree: TreeSteps,
+    steps: StepFunctions,
+    j: int,
+    known: KnownDistribution,
+    others: Rows | None,
+    weights: Floats | None,
+    own: Floats | float,
 ) -> PlaceWeights | MemberPool:
     """Return the donors of a column as the kernel takes them."""
     column = steps.columns[j]
     if isinstance(known, OtherRows):
         places = steps.places[:, j]
-        return PlaceWeights(known.code, place_weights(column, places, known.code, known.n_groups, weights))
+        table = place_weights(column, places, known.code, known.n_groups, weights)
+        return PlaceWeights(known.code, table, 0.0 if known.with_itself else own)
     assert isinstance(known, TrainingRows | ShiftedResiduals)
     n_groups = 1 + int(max(known.leaf.max(initial=0), known.code.max(initial=0)))
     if isinstance(known, TrainingRows):
@@ -189,29 +232,28 @@ def _donors(
     )
 
 
-def _normalized(
+def _by_donor(
     steps: StepFunctions,
     j: int,
     known: KnownDistribution,
     others: Rows | None,
     donors: PlaceWeights | MemberPool,
-    sums: ColumnExpectation,
-    weights: Floats | None,
+    means: ColumnExpectation,
     context: ScoringContext,
 ) -> ExpectedIncrease:
-    """Return means in place of sums over donors."""
+    """Return expectations with the increases that each donor causes."""
+    increase, shift, by_member = means.increase, means.shift, means.received
     if isinstance(known, OtherRows):
         assert isinstance(donors, PlaceWeights)
-        own = np.ones(steps.n_rows) if weights is None else own_weights(weights)
-        mass = donors.weights.sum(axis=1)[known.code] - (0.0 if known.with_itself else own)
-        share = np.where(mass > 0, 1.0 / np.where(mass > 0, mass, 1.0), 0.0)
-        received = sums.received[:, known.code, steps.places[:, j]] * share
-        return ExpectedIncrease(sums.increase * share, sums.shift * share[:, None], received)
+
+        def received_by() -> Floats:
+            received: Floats = by_member[:, known.code, steps.places[:, j]]
+            received *= donors.shares(slice(0, steps.n_rows))
+            return received
+
+        return ExpectedIncrease(increase, shift, received_by)
     assert isinstance(known, TrainingRows | ShiftedResiduals)
-    increase, shift, by_member = sums.increase, sums.shift, sums.received
     if isinstance(donors, PlaceWeights):
-        share = 1.0 / np.maximum(donors.weights.sum(axis=1), 1.0)[known.code]
-        increase, shift = increase * share, shift * share[:, None]
         assert isinstance(known, TrainingRows)
         places = _training_places(context, known, others, j)
         by_member = by_member[:, known.leaf, places]
@@ -223,7 +265,7 @@ def _normalized(
     sizes = np.maximum(np.bincount(known.leaf), 1)[known.leaf]
     given = 1.0 if context.weights is None else context.weights[others[known.rows]]
     received[:, others[known.rows]] = by_member / sizes / given
-    return ExpectedIncrease(increase, shift, received, None, within=False)
+    return ExpectedIncrease(increase, shift, lambda: received, None, within=False)
 
 
 def _training_places(context: ScoringContext, known: TrainingRows, others: Rows | None, j: int) -> Rows:
@@ -321,23 +363,21 @@ def _result(
 ) -> FeatureResult:
     """Return the result of a feature, of which all rows have an exact expectation."""
     n, n_losses = context.frames.n_rows, len(context.losses.losses)
-    exact = replace(resampled, exact=ExactExpectation(np.ones(n, dtype=np.bool_), lambda: iter(())))
+    exact = all_rows_exact(resampled, n)
     arrays, clusters = NumpyArrays(n, context.weights), context.table.clusters
     accumulator = LossAccumulator(arrays, exact, n_losses, context.n_repeats, clusters)
-    increase = np.zeros((n_losses, n))
-    shifts = None if context.prediction_values is None else PredictionShifts(context.prediction_values)
-    received = np.zeros((n_losses, n)) if all(part.received is not None for _, part in found) else None
-    for rows, part in found:
-        increase[:, rows] = part.increase
-        if shifts is not None:
-            shifts.sums[rows] = part.shift
-        if received is not None and part.received is not None:
-            if part.within:
-                received[:, rows] = part.received
-            else:
-                received += part.received
+    ((rows, first), *_), donors_known = found, all(part.received is not None for _, part in found)
+    increase, shift = first.increase, first.shift
+    received = first.received() if first.received is not None and donors_known else None
+    if len(found) > 1:  # folds
+        increase, shift = np.zeros((n_losses, n)), np.zeros((n, shift.shape[1]), shift.dtype)
+        received = np.zeros((n_losses, n)) if donors_known else None
+        for rows, part in found:
+            increase[:, rows], shift[rows] = part.increase, part.shift
+            if received is not None and part.received is not None:
+                received[:, slice(None) if not part.within else rows] += part.received()
     accumulator.set_expectation(increase, received, all(part.within for _, part in found))
-    result = accumulator.result(feature, {}, shifts)
+    result = accumulator.result(feature, {}, None if context.prediction_values is None else ExactShifts(shift))
     members = found[0][1].by_member
     known = resampled.distribution
     if resampled.donor_pool is None or members is None or not isinstance(known, TrainingRows | ShiftedResiduals):
@@ -346,25 +386,6 @@ def _result(
     return replace(result, donor_variance=overall, donor_subgroup_variance=by_subgroup)
 
 
-def donor_variances(
-    sums: Floats, code: Codes, leaf: Codes, resampled: ResampledFeature, weights: Floats | None
-) -> tuple[Floats, Floats]:
-    """Return the variance over other training donors of the overall estimate, and of those of subgroups.
-
-    `sums` are the increases that each donor causes, summed over the rows of its leaf; see `DonorSums`.
-    """
-    n_leaves = 1 + int(max(code.max(initial=0), leaf.max(initial=0)))
-    rows = np.bincount(code, weights=weights, minlength=n_leaves).astype(np.float64)
-    counts = np.bincount(leaf, minlength=n_leaves)
-    effect = sums / np.where(rows > 0, rows, 1.0)[leaf]
-    by_leaf = np.zeros((len(sums), n_leaves))
-    for line, own in zip(effect, by_leaf, strict=True):
-        mean = np.bincount(leaf, weights=line, minlength=n_leaves) / np.maximum(counts, 1)
-        squares = np.bincount(leaf, weights=(line - mean[leaf]) ** 2, minlength=n_leaves)
-        own[:] = np.where(counts > 1, squares / np.maximum(counts - 1, 1) / np.maximum(counts, 1), 0.0)
-    group = resampled.groups.code.astype(np.intp)
-    cells = np.bincount(group * n_leaves + code, weights=weights, minlength=len(resampled.groups) * n_leaves)
-    table = cells.reshape(-1, n_leaves)
-    sizes = table.sum(axis=1, keepdims=True)
-    overall = by_leaf @ (rows / max(rows.sum(), 1e-300)) ** 2
-    return overall, by_leaf @ ((table / np.where(sizes > 0, sizes, 1.0)) ** 2).T
+def all_rows_exact(resampled: ResampledFeature, n_rows: int) -> ResampledFeature:
+    """Return a resampled feature of which all rows have an exact expectation, which is set later."""
+    return replace(resampled, exact=ExactExpectation(np.ones(n_rows, dtype=np.bool_), lambda: iter(())))

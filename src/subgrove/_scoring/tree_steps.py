@@ -7,10 +7,10 @@ samplers are looked up in the step functions; groups of features are predicted b
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from subgrove._core.execution import stream
 from subgrove._core.kinds import Floats, Rows
 from subgrove._data.replace_columns import Column, Donors, Frames
 from subgrove._models.predictor import Predictions, Predictor
-from subgrove._models.tree_ensemble.ensemble import TreeEnsemble, require
+from subgrove._models.tree_ensemble.ensemble import NotReadable, TreeEnsemble, require
 from subgrove._models.tree_ensemble.inputs import TreeInputs
 from subgrove._models.tree_ensemble.places import Places
 from subgrove._models.tree_ensemble.reading import read_ensemble
@@ -28,6 +28,7 @@ from subgrove._scoring.context import PredictionJob, ScoringContext
 from subgrove.samplers.base import Feature
 
 _LOOK_UPS = 1 << 25  # numbers that are looked up in one pass
+_KEPT = 10_000  # encoded rows
 _PROBES = (0.1, 0.5, 0.9)  # quantiles
 
 
@@ -42,7 +43,7 @@ class TreeSteps:
     ensemble, inputs : TreeEnsemble, TreeInputs
         The model as it was read.
     rows, train : float arrays
-        Encoded rows, and encoded training rows (None without any).
+        Encoded rows, of many only some are kept, and encoded training rows (None without any).
     n_threads : int
         Number of threads.
     """
@@ -56,10 +57,23 @@ class TreeSteps:
     steps: StepFunctions = field(init=False)
 
     def __post_init__(self) -> None:
-        self.steps = StepFunctions(self.ensemble, self.inputs, self.rows, [] if self.train is None else [self.train])
-        self.ensemble = self.steps.ensemble
+        donors = [] if self.train is None else [self.train]
+        self.steps = StepFunctions(self.ensemble, self.inputs, self.rows, donors, self.n_threads)
+        self.ensemble, self.rows = self.steps.ensemble, _some(self.rows)
         self.index = {name: at for at, name in enumerate(self.frames.names)}
         self._single: dict[str, bool | None] = {}
+
+    def with_rows(self, frames: Frames) -> TreeSteps:
+        """Return the step functions for the rows of another table with the same columns."""
+        rows = self.inputs.encode(frames.changed(slice(0, frames.n_rows), {}))
+        some = copy(self)
+        some.frames, some.rows = frames, _some(rows)
+        try:
+            some.steps = self.steps.with_rows(rows)
+        except NotReadable:  # values that had no place
+            some = TreeSteps(frames, self.ensemble, self.inputs, rows, self.train, self.n_threads)
+            some._single = self._single
+        return some
 
     @cached_property
     def train_places(self) -> Places:
@@ -109,7 +123,7 @@ class TreeSteps:
         table = self.inputs.encode(self.frames.changed(at, {name: column}))
         return own.of(table[:, list(own.inputs)])
 
-    def predict_jobs(self, jobs: Sequence[PredictionJob]) -> Iterator[tuple[PredictionJob, Predictions]]:
+    def predict_jobs(self, jobs: Iterable[PredictionJob]) -> Iterator[tuple[PredictionJob, Predictions]]:
         """Yield the predictions of jobs, in their order."""
         waiting: list[PredictionJob] = []
         size = self.frames.n_rows * self.ensemble.n_outputs
@@ -152,6 +166,11 @@ class TreeSteps:
             yield job, self.ensemble.response(np.ascontiguousarray(margins))
 
 
+def _some(rows: Floats) -> Floats:
+    """Return the rows, or some of many."""
+    return rows if len(rows) < 2 * _KEPT else rows[:: len(rows) // _KEPT].copy()
+
+
 def read_tree_steps(context: ScoringContext, features: Sequence[Feature], n_threads: int = 1) -> TreeSteps:
     """Return the step functions of the model of a call.
 
@@ -160,16 +179,23 @@ def read_tree_steps(context: ScoringContext, features: Sequence[Feature], n_thre
     NotReadable
         If the model itself has to predict; the message states the reason.
     """
-    require(use_tree_steps(), "SUBGROVE_TREE_STEPS is 0")
     predictor, frames = context.predictor, context.frames
+    steps = unchecked_steps(predictor, frames, features, (frames.n_rows, context.n_repeats), n_threads)
+    check_steps(predictor, steps, features, context.seed)
+    return steps
+
+
+def unchecked_steps(
+    predictor: Predictor, frames: Frames, features: Sequence[Feature], sizes: tuple[int, int], n_threads: int = 1
+) -> TreeSteps:
+    """Return the step functions of a model; `sizes` are the numbers of rows and repeats that are to be evaluated."""
+    require(use_tree_steps(), "SUBGROVE_TREE_STEPS is 0")
     ensemble, inputs = read_ensemble(predictor.model, predictor.method)
     n_columns = len({name for feature in features for name in feature})
-    require(_pays(ensemble, frames.n_rows, len(features), n_columns, context.n_repeats), "predictions are quicker")
+    require(_pays(ensemble, sizes[0], len(features), n_columns, sizes[1]), "predictions are quicker")
     require(len(inputs.columns) == len(frames.names), "the model takes other columns")
     rows = inputs.encode(frames.changed(slice(0, frames.n_rows), {}))
-    steps = TreeSteps(frames, ensemble, inputs, rows, _encoded_training(frames, inputs, features), n_threads)
-    _check(predictor, steps, features, context.seed)
-    return steps
+    return TreeSteps(frames, ensemble, inputs, rows, _encoded_training(frames, inputs, features), n_threads)
 
 
 def _encoded_training(frames: Frames, inputs: TreeInputs, features: Sequence[Feature]) -> Floats | None:
@@ -198,17 +224,22 @@ def _pays(ensemble: TreeEnsemble, n_rows: int, n_features: int, n_columns: int, 
     return predicted > passes and n_rows * predicted * ensemble.n_trees > 4 * ensemble.n_nodes
 
 
-def _check(predictor: Predictor, tree: TreeSteps, features: Sequence[Feature], seed: int) -> None:
-    """Raise unless the trees reproduce the model's predictions of changed rows."""
+def check_steps(predictor: Predictor, tree: TreeSteps, features: Sequence[Feature], seed: int) -> None:
+    """Raise unless the trees reproduce the model's predictions of changed rows, half of them with training values."""
     rng = stream(seed, "changed rows that tree steps are checked with")
+    n_checked = CHECK_ROWS if tree.train is None else CHECK_ROWS // 2
     n, names = tree.frames.n_rows, list(dict.fromkeys(name for feature in features for name in feature))
-    rows, donors = rng.integers(n, size=CHECK_ROWS), rng.integers(n, size=CHECK_ROWS)
-    picked = rng.integers(len(names), size=CHECK_ROWS)
+    rows, donors = rng.integers(n, size=n_checked), rng.integers(n, size=n_checked)
+    picked = rng.integers(len(names), size=n_checked)
+    own = {name: np.where(picked == at, donors, rows) for at, name in enumerate(names)}
+    columns = [tree.index[name] for name in names]
     places = tree.steps.places[rows]
-    changes: dict[str, Any] = {}
-    for at, name in enumerate(names):
-        own = np.where(picked == at, donors, rows)
-        changes[name] = Donors(own)
-        places[:, tree.index[name]] = tree.steps.places[own, tree.index[name]]
-    table = tree.frames.changed(rows, changes)
+    places[:, columns] = np.column_stack([tree.steps.places[own[name], tree.index[name]] for name in names])
+    table = tree.frames.changed(rows, {name: Donors(some) for name, some in own.items()})
     check_margins(predictor, tree.ensemble, table, tree.steps.predict(places))
+    if tree.train is not None:
+        drawn = rng.integers(len(tree.train), size=n_checked)
+        places = tree.steps.places[rows]
+        places[:, columns] = tree.train_places[drawn[:, None], columns]
+        table = tree.frames.changed(rows, dict.fromkeys(names, Donors(drawn, train=True)))
+        check_margins(predictor, tree.ensemble, table, tree.steps.predict(places))

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.compose import ColumnTransformer
-from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestClassifier, RandomForestRegressor
+from sklearn.ensemble import (
+    GradientBoostingRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
 
 import subgrove as sg
-from tests.models.tree_ensemble.fitted import cases, frame, frame_target, table, target
+from subgrove._effects import tree_steps
+from tests.models.tree_ensemble.fitted import CAT, EXTREME, LIGHT, cases, frame, frame_target, library, table, target
 
 CASES = {name: case for name, case in cases().items() if case[1] != "decision_function"}
 ROWS = 30
@@ -70,6 +77,23 @@ def compared(model: Any, method: str, X: Any, y: Any, loss: str, weights: Any, t
         assert estimate == pytest.approx(expected, rel=tolerance, abs=tolerance * scale)
 
 
+def compare_curves(model: Any, X: Any, names: list[str], weights: Any, tolerance: float) -> None:
+    """Curves from the trees are those of predictions of the model: PDP of one feature, ALE of another."""
+    kinds: tuple[Literal["pdp", "ale"], ...] = ("pdp", "ale")
+    options: dict[str, Any] = {"subgroups": None, "grid_resolution": 12, "sample_weight": weights}
+    for kind, feature in zip(kinds, names, strict=True):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(tree_steps, "MIN_ROWS", 0)
+            found = sg.effect(model, X, feature, kind=kind, **options)
+            patch.setenv("SUBGROVE_TREE_STEPS", "0")
+            predicted = sg.effect(model, X, feature, kind=kind, **options)
+        assert found.settings["evaluation"] == "tree steps"
+        assert predicted.settings["evaluation"].startswith("model predictions")
+        expected = predicted.curves["estimate"].to_numpy()
+        scale = float(np.abs(expected).max())
+        assert found.curves["estimate"].to_numpy() == pytest.approx(expected, rel=tolerance, abs=tolerance * scale)
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("missing", [False, True])
 @pytest.mark.parametrize("name", CASES)
@@ -87,6 +111,7 @@ def test_importance_is_the_mean_over_all_donors(name: str, missing: bool, weight
     weights = np.random.default_rng(seed).exponential(size=ROWS) if weighted else None
     for loss in losses_of(method):
         compared(model, method, rows, y, loss, weights, 2e-6 if "xgboost" in name else 1e-10)
+    compare_curves(model, rows, ["x0", "x2"], weights, 2e-6 if "xgboost" in name else 1e-10)
 
 
 @pytest.mark.parametrize("n_leaves", [31, 100, 300])
@@ -96,6 +121,68 @@ def test_categories_take_part(n_leaves: int, missing: bool) -> None:
     options: dict[str, Any] = {"max_leaf_nodes": n_leaves, "min_samples_leaf": 2, "max_iter": 10}
     model = HistGradientBoostingRegressor(categorical_features="from_dtype", **options).fit(X, frame_target(X))
     compared(model, "predict", rows, frame_target(rows), "squared_error", None, 1e-10)
+
+
+def with_categories(library_name: str, kind: str) -> Any:
+    """An unfitted model that takes categorical columns of a data frame."""
+    ending = "Regressor" if kind == "value" else "Classifier"
+    if library_name == "hist":
+        hist = HistGradientBoostingRegressor if kind == "value" else HistGradientBoostingClassifier
+        return hist(categorical_features="from_dtype", max_iter=8, min_samples_leaf=3)
+    if library_name == "lightgbm":
+        return getattr(library("lightgbm"), f"LGBM{ending}")(**LIGHT, min_data_per_group=2, cat_smooth=1)
+    return getattr(library("xgboost"), f"XGB{ending}")(**EXTREME, enable_categorical=True)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("kind", ["value", "two", "three"])
+@pytest.mark.parametrize("name", ["hist", "lightgbm", "xgboost"])
+def test_categories_take_part_in_every_library(name: str, kind: str, missing: bool, weighted: bool) -> None:
+    for seed in range(2 + weighted, 4 + weighted):
+        X, rows = frame(seed, missing=missing), frame(seed + 50, missing=missing).iloc[:ROWS].reset_index(drop=True)
+        y, own = frame_target(X), frame_target(rows)
+        if kind != "value":
+            cuts = np.quantile(y, [0.4] if kind == "two" else [0.3, 0.7])
+            y, own = (np.digitize(numbers, cuts).astype(np.float64) for numbers in (y, own))
+            own[:3] = np.arange(3) % (len(cuts) + 1)  # every class
+        model = with_categories(name, kind).fit(X, y)
+        method = "predict" if kind == "value" else "predict_proba"
+        weights = np.random.default_rng(seed).exponential(size=ROWS) if weighted else None
+        tolerance = 2e-6 if name == "xgboost" else 1e-10
+        for loss in losses_of(method):
+            compared(model, method, rows, own, loss, weights, tolerance)
+        compare_curves(model, rows, ["c", "a"], weights, tolerance)
+
+
+REFUSED: dict[str, Any] = {
+    "an init estimator": lambda: GradientBoostingRegressor(init=LinearRegression(), n_estimators=20),
+    "linear trees": lambda: library("lightgbm").LGBMRegressor(linear_tree=True, **LIGHT),
+    "an own objective": lambda: library("lightgbm").LGBMRegressor(objective=squared, **LIGHT),
+    "gblinear": lambda: library("xgboost").XGBRegressor(booster="gblinear"),
+    "trees that are not symmetric": lambda: library("catboost").CatBoostRegressor(
+        **{**CAT, "grow_policy": "Depthwise"}
+    ),
+    "an unknown step": lambda: make_pipeline(PolynomialFeatures(2), HistGradientBoostingRegressor(max_iter=10)),
+}
+
+
+def squared(y: Any, margins: Any) -> Any:
+    return margins - y, np.ones_like(y)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused_models_predict_as_any_other_model(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    X = table(1)
+    model = REFUSED[name]().fit(X, target(X, 1, "value"))
+    rows = table(2, n=ROWS)
+    options: dict[str, Any] = {"sampler": "marginal", "check_fidelity": False, "random_state": 1, "n_repeats": 40}
+    refused = sg.importance(model, rows, target(rows, 2, "value"), **options)
+    assert refused.settings["evaluation"].startswith("model predictions: ")
+    monkeypatch.setenv("SUBGROVE_TREE_STEPS", "0")
+    predicted = sg.importance(model, rows, target(rows, 2, "value"), **options)
+    assert "SUBGROVE_TREE_STEPS" not in refused.settings["evaluation"]
+    pd.testing.assert_frame_equal(refused.overall, predicted.overall, check_exact=True)
 
 
 def test_one_hot_codes_and_scaled_numbers_of_a_pipeline_take_part() -> None:
@@ -142,6 +229,27 @@ def test_estimates_do_not_vary_with_the_seed_or_the_number_of_threads() -> None:
     for other in found[1:]:
         pd.testing.assert_series_equal(found[0].overall["estimate"], other.overall["estimate"], check_exact=True)
         pd.testing.assert_series_equal(found[0].overall["std_error"], other.overall["std_error"], check_exact=True)
+
+
+@pytest.mark.parametrize("sampler", ["marginal", "auto"])
+@pytest.mark.parametrize("n_leaves", [15, 300])  # both kernels
+def test_all_numbers_are_the_same_for_any_number_of_threads(n_leaves: int, sampler: str) -> None:
+    X, rows = table(1, n=900, missing=True), table(2, n=900, missing=True)
+    options: dict[str, Any] = {"max_leaf_nodes": n_leaves, "min_samples_leaf": 1, "max_iter": 10}
+    model = HistGradientBoostingRegressor(**options).fit(X, target(X, 1, "value"))
+    options = {"sampler": sampler, "check_fidelity": False, "random_state": 1, "loss": "squared_error"}
+    options["train"] = X if sampler == "auto" else None
+    one, *others = (sg.importance(model, rows, target(rows, 2, "value"), n_jobs=k, **options) for k in (1, 2, 3, 5))
+    assert one.settings["evaluation"] == "tree steps"
+    for other in others:
+        for name in ("overall", "by_subgroup", "repeats"):
+            pd.testing.assert_frame_equal(getattr(one, name), getattr(other, name), check_exact=True)
+        for mine, theirs in zip(one.scores, other.scores, strict=True):
+            assert np.array_equal(mine.influence, theirs.influence)
+            assert mine.moved is not None
+            assert theirs.moved is not None
+            assert np.array_equal(mine.rows, theirs.rows)
+            assert np.array_equal(mine.moved, theirs.moved)
 
 
 def test_other_models_predict_and_the_settings_say_why() -> None:

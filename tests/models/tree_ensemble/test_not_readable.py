@@ -264,6 +264,19 @@ def test_categories_of_catboost_are_rejected() -> None:
     is_rejected(model, "not numeric")
 
 
+def test_texts_of_catboost_are_rejected() -> None:
+    F = pd.DataFrame({"a": X[:, 0], "t": [f"word{row % 7} and thing{row % 3}" for row in range(len(X))]})
+    model = library("catboost").CatBoostClassifier(**CAT, text_features=["t"]).fit(F, TWO)
+    is_rejected(model, "not numeric", "predict_proba")
+
+
+def test_another_order_of_columns_is_rejected_for_catboost_which_finds_them_by_name() -> None:
+    F = pd.DataFrame(X, columns=list("abcde"))
+    model = library("catboost").CatBoostRegressor(**CAT).fit(F, Y)
+    encoding_fails(model, F[list("edcba")], "another order of columns")
+    assert np.array_equal(model.predict(F), model.predict(F[list("edcba")]))
+
+
 def test_classes_of_catboost_one_against_all_are_rejected() -> None:
     model = library("catboost").CatBoostClassifier(**CAT, loss_function="MultiClassOneVsAll").fit(X, THREE)
     is_rejected(model, "loss is MultiClassOneVsAll", "predict_proba")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ _MISSING_LEFT = {"AsFalse": True, "AsIs": True, "AsTrue": False}
 
 def read(model: Any, method: str, name: str) -> tuple[TreeEnsemble, TreeInputs]:
     """Return the ensemble and the inputs of a fitted CatBoost model."""
+    others = (model.get_cat_feature_indices(), model.get_text_feature_indices(), model.get_embedding_feature_indices())
+    require(not any(others), "it has features that are not numeric")
     stored = _stored(model)
     info = stored["features_info"]
     require(set(info) == {"float_features"} and not stored.get("ctrs"), "it has features that are not numeric")
@@ -50,7 +53,8 @@ def read(model: Any, method: str, name: str) -> tuple[TreeEnsemble, TreeInputs]:
     )
     output = np.full(len(parts), 0 if n_outputs == 1 else -1)
     response = _response(model, name, stored, n_outputs)
-    return build(nodes, output, base, n_inputs, response, name=name), TreeInputs(one_to_one(n_inputs), _encoded)
+    inputs_of = partial(_encoded, list(model.feature_names_))
+    return build(nodes, output, base, n_inputs, response, name=name), TreeInputs(one_to_one(n_inputs), inputs_of)
 
 
 def _stored(model: Any) -> dict[str, Any]:
@@ -76,5 +80,7 @@ def _response(model: Any, name: str, stored: dict[str, Any], n_outputs: int) -> 
     return Response("softmax", n_outputs)
 
 
-def _encoded(frame: Any) -> Floats:
+def _encoded(names: list[str], frame: Any) -> Floats:
+    given = [str(name) for name in getattr(frame, "columns", names)]
+    require(given == names or set(given) != set(names), "the table has another order of columns than the model")
     return single_precision(table_matrix(frame))

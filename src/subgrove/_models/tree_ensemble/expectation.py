@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
@@ -13,7 +12,7 @@ import numpy.typing as npt
 
 from subgrove._core.kinds import Codes, Floats, Rows
 from subgrove._models.tree_ensemble.places import ColumnPlaces, Places
-from subgrove._models.tree_ensemble.steps import StepBlock, StepFunctions, kernel
+from subgrove._models.tree_ensemble.steps import StepBlock, StepFunctions, in_threads, kernel
 
 _NO_DONORS, _TABLE, _POOL = range(3)  # kinds of the kernel
 KERNEL_LOSSES = {"squared_error": 0, "absolute_error": 1, "log_loss": 2, "brier": 3}
@@ -38,10 +37,19 @@ class PlaceWeights:
         Subgroup of each row.
     weights : float array (subgroups, places + 2)
         Weights; the last is that of the missing value.
+    own : float array (n,) or float
+        Weight of each row that is not among its own donors.
     """
 
     group: Codes
     weights: Floats
+    own: Floats | float = 0.0
+
+    def shares(self, rows: slice) -> Floats:
+        """Return one over the sum of the weights of the donors of rows; 0 without donors."""
+        mass = self.weights.sum(axis=1)[self.group[rows]]
+        mass -= self.own if isinstance(self.own, float) else self.own[rows]
+        return np.where(mass > 0, 1.0 / np.where(mass > 0, mass, 1.0), 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,9 +89,9 @@ class ColumnExpectation:
     Attributes
     ----------
     increase : float array (L, n)
-        Sum of the increases, times the weights of `PlaceWeights`; the mean for a `MemberPool`.
+        Mean of the increases.
     shift : float array (n, C)
-        Likewise of the predictions.
+        Mean shift of the predictions.
     received : float array (L, subgroups, places + 2), or (L, m)
         Sum over rows (times their weights) of the increase at each place, or by each member.
     """
@@ -167,6 +175,7 @@ def expected_losses(
     n_shifts: int,
     weights: Floats | None = None,
     n_threads: int = 1,
+    dtype: Any = np.float64,
 ) -> dict[int, ColumnExpectation]:
     """Return the expectation of each column over its donors.
 
@@ -184,18 +193,19 @@ def expected_losses(
         Weights of the rows, in sums by donor.
     n_threads : int
         Number of threads; results do not depend on it.
+    dtype : dtype
+        Of shifts.
     """
     tables = _Tables(steps, donors)
     shares = steps.shares()
-    means = {j: np.empty((n_losses, steps.n_rows)) for j in donors}
-    shifts = {j: np.empty((steps.n_rows, n_shifts)) for j in donors}
+    # One array of all columns each: many of a few megabytes would leave holes in the memory of the process.
+    means = dict(zip(donors, np.empty((len(donors), n_losses, steps.n_rows)), strict=True))
+    shifts = dict(zip(donors, np.empty((len(donors), steps.n_rows, n_shifts), dtype), strict=True))
     work = partial(_share_of_rows, steps, tables, losses, (n_losses, n_shifts), weights, (means, shifts))
     received, pooled = np.zeros((n_losses, len(tables.cumulated))), np.zeros((n_losses, len(tables.keys)))
-    with ThreadPoolExecutor(n_threads) as pool:
-        done = map(work, shares) if n_threads == 1 else pool.map(work, shares)
-        for by_place, by_member in done:
-            received += by_place
-            pooled += by_member
+    for by_place, by_member in in_threads(work, shares, n_threads):
+        received += by_place
+        pooled += by_member
     found = {}
     for j, one in donors.items():
         found[j] = ColumnExpectation(means[j], shifts[j], _received(steps, tables, j, one, received, pooled))
@@ -227,16 +237,17 @@ def _share_of_rows(
         some = [None if values is None else values[own] for values in of_rows]
         weight = None if weights is None else np.ascontiguousarray(weights[block.rows])
         for at in range(len(means)):
-            one, other = min(at, n_losses - 1), min(at, n_shifts - 1)
-            mean, mean_shift = means[one, 0, own], means[other, 1, own]
+            loss, other = min(at, n_losses - 1), min(at, n_shifts - 1)
+            mean, mean_shift = means[loss, 0, own], means[other, 1, own]
             sums = (received[at], pooled[at]) if at < n_losses else (None, None)
             kernel.means(
                 tables.kernel, n, group[own], *some, weight, block.pointers, block.starts, len(block.steps),
-                increases[one], shifts[other], missing[0][one], missing[1][other], mean, mean_shift, *sums,
+                increases[loss], shifts[other], missing[0][loss], missing[1][other], mean, mean_shift, *sums,
             )  # fmt: skip
-    for j in tables.donors:
-        found[0][j][:, share] = means[:n_losses, 0, :, j]
-        found[1][j][share] = means[:n_shifts, 1, :, j].T
+    for j, one in tables.donors.items():
+        scale: Any = one.shares(share) if isinstance(one, PlaceWeights) else 1.0
+        found[0][j][:, share] = means[:n_losses, 0, :, j] * scale
+        found[1][j][share] = (means[:n_shifts, 1, :, j] * scale).T
     return received, pooled
 
 

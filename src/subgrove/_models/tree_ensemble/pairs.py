@@ -69,9 +69,9 @@ class PairDependence:
         self.n_rows = len(rows)
         arguments = placed_nodes(steps.ensemble, steps.columns, any_missing=True).arguments
         self._leaves = _read_leaves(arguments)
-        self._counts, self._slots = _count(arguments, self._leaves.on_path, steps.places[rows])
+        self._counts, self._slots = _count(arguments, self._leaves.on_path, steps.places[rows].astype(np.int32))
         self._position = self._leaves.on_path.cumsum(axis=1) - 1
-        at = steps.places[points]
+        at = steps.places[points].astype(np.int32)
         self._distinct, self._inverse = zip(*(np.unique(column, return_inverse=True) for column in at.T), strict=True)
         self._missing_place = [column.missing if column.cuts is not None else -1 for column in steps.columns]
         self._runs: dict[int, tuple[Rows, Rows, Rows]] = {}

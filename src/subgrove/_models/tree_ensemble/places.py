@@ -18,7 +18,7 @@ from subgrove._core.kinds import Floats, Rows
 from subgrove._models.tree_ensemble.ensemble import NotReadable, TreeEnsemble, require
 from subgrove._models.tree_ensemble.inputs import TreeInputs
 
-Places = npt.NDArray[np.int32]
+Places = npt.NDArray[np.integer[Any]]
 _MAX_CELLS = 1 << 28  # of a table of nodes by levels
 
 

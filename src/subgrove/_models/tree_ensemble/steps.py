@@ -10,11 +10,12 @@ With all columns but one fixed, a tree ensemble is a step function of that colum
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -24,11 +25,21 @@ from subgrove._models.tree_ensemble.inputs import TreeInputs
 from subgrove._models.tree_ensemble.places import ColumnPlaces, Places, column_places, placed_nodes
 from subgrove._native.loader import tree_steps as compiled
 
+Result = TypeVar("Result")
 kernel: Any = compiled  # None without a compiler: `StepFunctions` is then not made
 _BLOCK_NUMBERS = 1 << 16  # of a block of rows at all places: half a megabyte
 _MAX_DENSE = 1 << 16  # places of all columns, above which only those where a prediction changes are stored
 _LIST_ROWS = 512
 _SHARES = 16  # of the rows, each with sums of its own, so that these do not depend on the number of threads
+
+
+def in_threads(function: Callable[[Any], Result], items: Iterable[Any], n_threads: int) -> Iterator[Result]:
+    """Yield the results of a function for each item, in their order, computed in several threads."""
+    if n_threads == 1:
+        yield from map(function, items)
+        return
+    with ThreadPoolExecutor(n_threads) as pool:
+        yield from pool.map(function, items)
 
 
 def one_probability(ensemble: TreeEnsemble) -> TreeEnsemble:
@@ -91,16 +102,25 @@ class StepFunctions:
         Encoded rows.
     donors : sequence of float arrays (m, n_inputs)
         Encoded rows whose values the rows may receive.
+    n_threads : int
+        Number of threads that find places.
     """
 
-    def __init__(self, ensemble: TreeEnsemble, inputs: TreeInputs, rows: Floats, donors: Sequence[Floats] = ()) -> None:
+    def __init__(
+        self,
+        ensemble: TreeEnsemble,
+        inputs: TreeInputs,
+        rows: Floats,
+        donors: Sequence[Floats] = (),
+        n_threads: int = 1,
+    ) -> None:
         require(compiled is not None, "the compiled part is not installed")
         self.ensemble = ensemble = one_probability(ensemble)
-        self.n_rows = len(rows)
+        self.n_rows, self.n_threads = len(rows), n_threads
         self.columns: tuple[ColumnPlaces, ...] = column_places(ensemble, inputs, [rows, *donors])
         self.n_columns = len(self.columns)
-        any_missing = any(bool(np.isnan(table).any()) for table in (rows, *donors))
-        nodes = placed_nodes(ensemble, self.columns, any_missing=any_missing)
+        self.any_missing = any(bool(np.isnan(table).any()) for table in (rows, *donors))
+        nodes = placed_nodes(ensemble, self.columns, any_missing=self.any_missing)
         self.base, self.n_trees, self.n_leaves = nodes.base, nodes.n_trees, nodes.n_leaves
         sizes = np.array([column.n_places + 2 for column in self.columns])
         self.starts = np.concatenate(([0], np.cumsum(sizes)))
@@ -108,6 +128,8 @@ class StepFunctions:
         dense = self.slots * ensemble.n_outputs <= _MAX_DENSE
         self.kernel = kernel.ensemble(*nodes.arguments, dense)
         self.is_dense = bool(kernel.has_masks(self.kernel))
+        # Of all rows, in the smallest integers; kernels take int32.
+        self._place_type = np.min_scalar_type(int(sizes.max(initial=0)))
         self.places = self.places_of(rows)
 
     def for_rows(self, rows: Rows) -> StepFunctions:
@@ -116,17 +138,28 @@ class StepFunctions:
         some.places, some.n_rows = self.places[rows], len(rows)
         return some
 
+    def with_rows(self, rows: Floats) -> StepFunctions:
+        """Return the step functions of other encoded rows; raise `NotReadable` if they have values without a place."""
+        require(self.any_missing or not np.isnan(rows).any(), "rows have missing values, which had no place before")
+        some = copy(self)
+        some.places, some.n_rows = self.places_of(rows), len(rows)
+        return some
+
     def places_of(self, rows: Floats) -> Places:
         """Return the places of encoded rows, (m, columns)."""
-        places = np.empty((len(rows), self.n_columns), dtype=np.int32)
-        for j, column in enumerate(self.columns):
-            places[:, j] = column.of(rows[:, list(column.inputs)])
+        places = np.empty((len(rows), self.n_columns), dtype=self._place_type)
+
+        def fill(j: int) -> None:
+            places[:, j] = self.columns[j].of(rows[:, list(self.columns[j].inputs)])
+
+        for _ in in_threads(fill, range(self.n_columns), self.n_threads):
+            pass
         return places
 
     def predict(self, places: Places) -> Floats:
         """Return the margins of rows given by their places, (m, K)."""
         margins = np.empty((len(places), self.ensemble.n_outputs))
-        kernel.margins(self.kernel, np.ascontiguousarray(places), len(places), margins)
+        kernel.margins(self.kernel, np.ascontiguousarray(places, dtype=np.int32), len(places), margins)
         margins += self.base
         return margins
 
@@ -142,7 +175,7 @@ class StepFunctions:
         room = 0
         for start in range(rows.start, rows.stop, size):
             part = slice(start, min(start + size, rows.stop))
-            places = np.ascontiguousarray(self.places[part])
+            places = np.ascontiguousarray(self.places[part], dtype=np.int32)
             n = len(places)
             if self.is_dense:
                 margins = np.empty((n, self.ensemble.n_outputs))
@@ -193,7 +226,7 @@ class StepFunctions:
             for block in self.blocks(share):
                 n, rows = len(block.margins), block.rows
                 for j, places in wanted.items():
-                    own = np.ascontiguousarray(places[rows])
+                    own = np.ascontiguousarray(places[rows], dtype=np.int32)
                     if block.pointers is None:
                         at = np.arange(n)[:, None] * self.slots + self.starts[j] + own
                         steps = block.steps.take(at, axis=0)
