@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from .commands import COMMAND, environment, invoke, run
+from .commands import COMMAND, environment, invoke, run, still_running
 from .conftest import rows
 
 COMMANDS = ["explain", "subgroups", "dependence", "fidelity", "demo", "report"]
@@ -95,20 +95,6 @@ def interrupted(
     time.sleep(0.3)
     process.send_signal(number)
     return process
-
-
-def still_running(session: int) -> list[str]:
-    """Return the command lines of the processes of a session that have not ended."""
-    running = []
-    for place in Path("/proc").glob("[0-9]*"):
-        try:
-            state, _, _, own = (place / "stat").read_text().rpartition(")")[2].split()[:4]
-            words = (place / "cmdline").read_text().replace("\0", " ")
-        except OSError:  # it has ended meanwhile
-            continue
-        if int(own) == session and state not in "ZX" and words.strip():  # without words it is about to end
-            running.append(words)
-    return running
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads the list of processes from /proc")

@@ -9,13 +9,13 @@ from datetime import timedelta
 from importlib.util import find_spec
 from itertools import chain, islice
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from subgrove._cli.columns import RawTable, SelectColumns
 from subgrove._cli.csv_records import read_csv
 from subgrove._cli.options import DataOptions
 from subgrove._cli.terminal import quoted
+from subgrove._core.files import TemporaryFolder
 from subgrove.exceptions import InputError, ParameterError
 
 _N_FIRST = 200  # rows that the number of columns is taken from
@@ -36,8 +36,8 @@ def read_excel(path: Path, select: SelectColumns, options: DataOptions) -> RawTa
     name = options.sheet or next(iter((*tables, *sheets)), "")
     if name not in sheets:
         raise ParameterError(f"--sheet: {path} has no sheet {name!r}. Its sheets are {quoted(sheets)}.")
-    with TemporaryDirectory() as folder:
-        copy = Path(folder) / path.name
+    with TemporaryFolder() as folder:
+        copy = folder / path.name
         with copy.open("w", newline="", encoding="utf-8") as file:
             csv.writer(file).writerows(_rows(sheets[name]))
         book.close()

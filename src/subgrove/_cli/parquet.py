@@ -7,13 +7,13 @@ import shutil
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
 from subgrove._cli.columns import RawTable, SelectColumns
 from subgrove._cli.options import DataOptions
+from subgrove._core.files import TemporaryFolder
 from subgrove.exceptions import InputError, SubgroveError
 
 
@@ -21,12 +21,13 @@ def read_parquet(path: Path, gzipped: bool, select: SelectColumns, options: Data
     """Read the selected columns of a sample of the rows; of all rows if there are at most `options.sample_size`."""
     if not find_spec("pyarrow") and not find_spec("polars"):
         raise InputError(f"{path} is Parquet, which needs pyarrow or polars. Run: pip install 'subgrove[pyarrow]'")
-    with TemporaryDirectory() as folder:
-        if gzipped:  # Parquet is read from its end
-            packed, path = path, Path(folder) / "rows.parquet"
-            with gzip.open(packed) as source, path.open("wb") as plain:
-                shutil.copyfileobj(source, plain)
+    if not gzipped:
         return read_sample(lambda: _lazy_table(path), select, options)
+    with TemporaryFolder() as folder:
+        unpacked = folder / "rows.parquet"  # Parquet is read from its end
+        with gzip.open(path) as source, unpacked.open("wb") as plain:
+            shutil.copyfileobj(source, plain)
+        return read_sample(lambda: _lazy_table(unpacked), select, options)
 
 
 def read_sample(source: Callable[[], Any], select: SelectColumns, options: DataOptions) -> RawTable:
