@@ -86,7 +86,8 @@ def interrupted(
 ) -> subprocess.Popen[str]:
     """Start a command in a session of its own and send it a signal once it has printed a line."""
     options: dict[str, Any] = {"text": True, "cwd": folder, "env": {**environment(), "PYTHONUNBUFFERED": "1"}}
-    options["start_new_session"] = True
+    # A parent that ignores the signal, as `nohup` does, hands that on.
+    options |= {"start_new_session": True, "preexec_fn": partial(signal.signal, number, signal.SIG_DFL)}
     process = subprocess.Popen([*COMMAND, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
     assert process.stdout is not None
     for line in process.stdout:
