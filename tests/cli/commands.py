@@ -42,3 +42,17 @@ def error_message(result: Any, *words: str) -> str:
     for word in words:
         assert word in message[0], message[0]
     return message[0]
+
+
+def still_running(session: int) -> list[str]:
+    """Return the command lines of the processes of a session that have not ended."""
+    running = []
+    for place in Path("/proc").glob("[0-9]*"):
+        try:
+            state, _, _, own = (place / "stat").read_text().rpartition(")")[2].split()[:4]
+            words = (place / "cmdline").read_text().replace("\0", " ")
+        except OSError:  # it has ended meanwhile
+            continue
+        if int(own) == session and state not in "ZX" and words.strip():  # without words it is about to end
+            running.append(words)
+    return running

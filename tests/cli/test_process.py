@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from .commands import COMMAND, environment, invoke, run
+from .commands import COMMAND, environment, invoke, run, still_running
 from .conftest import rows
 
 COMMANDS = ["explain", "subgroups", "dependence", "fidelity", "demo", "report"]
@@ -86,7 +86,8 @@ def interrupted(
 ) -> subprocess.Popen[str]:
     """Start a command in a session of its own and send it a signal once it has printed a line."""
     options: dict[str, Any] = {"text": True, "cwd": folder, "env": {**environment(), "PYTHONUNBUFFERED": "1"}}
-    options["start_new_session"] = True
+    # A parent that ignores the signal, as `nohup` does, hands that on.
+    options |= {"start_new_session": True, "preexec_fn": partial(signal.signal, number, signal.SIG_DFL)}
     process = subprocess.Popen([*COMMAND, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
     assert process.stdout is not None
     for line in process.stdout:
@@ -95,20 +96,6 @@ def interrupted(
     time.sleep(0.3)
     process.send_signal(number)
     return process
-
-
-def still_running(session: int) -> list[str]:
-    """Return the command lines of the processes of a session that have not ended."""
-    running = []
-    for place in Path("/proc").glob("[0-9]*"):
-        try:
-            state, _, _, own = (place / "stat").read_text().rpartition(")")[2].split()[:4]
-            words = (place / "cmdline").read_text().replace("\0", " ")
-        except OSError:  # it has ended meanwhile
-            continue
-        if int(own) == session and state not in "ZX" and words.strip():  # without words it is about to end
-            running.append(words)
-    return running
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads the list of processes from /proc")

@@ -128,7 +128,7 @@ def draws(fitted: FittedSampler, X: Any, feature: str, n_repeats: int = 3, seed:
 def values(column: Any) -> list[Any]:
     if hasattr(column, "to_pylist"):
         return list(column.to_pylist())
-    return list(column.to_list() if hasattr(column, "to_list") else column.tolist())
+    return list(column.tolist() if hasattr(column, "tolist") else column.to_list())
 
 
 def all_draws(case: Case, fitted: FittedSampler, X: Any, **settings: int) -> Iterator[tuple[str, list[list[Any]]]]:

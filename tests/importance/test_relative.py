@@ -116,8 +116,8 @@ def test_each_step_predicts_the_repeats_of_all_rows() -> None:
         return model(X)
 
     found = run(counting=counting, order=["season"])
-    # The importance itself, 100 rows to verify the model, and three steps.
-    expected = len(TEST.X) * (1 + 4) + 100 + 3 * len(TEST.X) * 4
+    # The importance itself, ten rows again, 100 rows to verify the model, and three steps.
+    expected = len(TEST.X) * (1 + 4) + 10 + 100 + 3 * len(TEST.X) * 4
     assert counted[0] == expected
     found.table, repr(found)  # reading predicts nothing
     assert counted[0] == expected

@@ -247,7 +247,14 @@ def test_levels_that_no_tree_predicts_are_not_evaluated() -> None:
 
 
 def test_a_feature_with_so_many_levels_that_memory_would_run_out_is_rejected() -> None:
-    table = pd.DataFrame({"a": np.arange(2_000.0), "g": [f"level {i % 1_000}" for i in range(2_000)]})
-    with pytest.raises(ParameterError, match=r"too much memory for 'g', which has 1,000 levels in 2,000 rows\. Merge"):
+    table = pd.DataFrame({"a": np.arange(4_000.0), "g": [f"level {i % 1_000}" for i in range(4_000)]})
+    with pytest.raises(ParameterError, match=r"too much memory for 'g', which has 1,000 levels in 4,000 rows\. Merge"):
         Imputation().fit(table, ["g"])
     assert Imputation(n_trees=2).fit(table, ["g"]) is not None
+
+
+def test_the_forest_of_a_feature_with_many_levels_has_fewer_trees() -> None:
+    table = pd.DataFrame({"a": np.arange(600.0), "g": [f"level {i % 300}" for i in range(600)], "h": ["u", "v"] * 300})
+    fitted = Imputation(n_trees=400).fit(table, ["g", "h"])
+    trees = {name: len(one.forest.roots) for name, one in fitted.forests.items()}
+    assert trees == {"g": 50_000_000 // (600 * 300), "h": 400}

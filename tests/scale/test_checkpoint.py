@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from subgrove._scale.engines import run_chunks
+from subgrove._scale.engines.checkpoint import OF
 from subgrove.exceptions import ChunkError, FormatError, ParameterError, SubgroveWarning
 from tests.scale.chunks import Add, chunks
 
@@ -52,7 +53,17 @@ def test_other_run_is_rejected_with_what_differs(tmp_path: Path) -> None:
     assert {path: path.read_bytes() for path in (tmp_path / "kept").iterdir()} == before
 
 
-@pytest.mark.parametrize("damage", ["cut", "other run", "other chunk", "empty", "pickle", "huge"])
+FORGED = {
+    "other numbers": lambda sums: {**sums, "sum": sums["sum"] + 1},
+    "other types": lambda sums: {**sums, "sum": sums["sum"].astype(np.complex128)},
+    "other shapes": lambda sums: {**sums, "sum": sums["sum"][None]},
+    "fewer arrays": lambda sums: {OF: sums[OF]},
+    "more arrays": lambda sums: {**sums, "more": np.zeros(2)},
+    "texts": lambda sums: {**sums, "sum": sums["sum"].astype(str)},
+}
+
+
+@pytest.mark.parametrize("damage", [*FORGED, "cut", "other run", "other chunk", "empty", "pickle", "huge"])
 def test_damaged_chunk_is_done_again_with_a_warning(damage: str, tmp_path: Path) -> None:
     expected = run(tmp_path)
     file = tmp_path / "kept" / "chunk-000003.npz"
@@ -67,6 +78,10 @@ def test_damaged_chunk_is_done_again_with_a_warning(damage: str, tmp_path: Path)
         np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": (1 << 58,)})
         with zipfile.ZipFile(file, "w") as packed:
             packed.writestr("sum.npy", header.getvalue())
+    elif damage in FORGED:
+        with np.load(file) as saved:
+            forged = FORGED[damage]({name: saved[name] for name in saved.files})
+        np.savez(file, **forged)
     elif damage == "pickle":
         np.savez(file, n=np.array([object()]), allow_pickle=True)
     else:
@@ -89,6 +104,15 @@ def test_folder_with_other_files_is_rejected_and_left_as_it_is(tmp_path: Path) -
 def test_file_in_place_of_the_folder_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "kept").write_text("")
     with pytest.raises(ParameterError, match="cannot be made a folder"):
+        run(tmp_path)
+
+
+@pytest.mark.parametrize("chunks_of_run", [5, None, {}, "x"])
+def test_a_forged_list_of_chunks_is_another_run(chunks_of_run: Any, tmp_path: Path) -> None:
+    run(tmp_path)
+    file = tmp_path / "kept" / "run.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "chunks": chunks_of_run}))
+    with pytest.raises(ParameterError, match="holds another run: no chunks, now 10"):
         run(tmp_path)
 
 

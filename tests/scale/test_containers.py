@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,12 @@ import pyarrow.parquet as pq
 import pytest
 from pandas.testing import assert_frame_equal
 
+import subgrove as sg
 from subgrove._scale import is_large
 from subgrove._scale.large_data import read_chunks
 from subgrove._scale.readers import ChunkedData, sample_rows
 from subgrove._scale.readers.lazy_frames import slices_are_cheap
-from subgrove.exceptions import InputError
+from subgrove.exceptions import ChunkError, InputError
 
 
 @pytest.fixture
@@ -184,3 +186,53 @@ def test_what_a_cluster_holds_is_read_from_it(frame: pd.DataFrame) -> None:
     with distributed.Client(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None):
         data = read_chunks(dd.from_pandas(frame[["id", "x"]], npartitions=2).persist())
         assert_frame_equal(whole(data), frame[["id", "x"]])
+
+
+def _lazily(folder: Path) -> Any:
+    return pl.scan_parquet(folder / "*.parquet")
+
+
+def _by_dask(folder: Path) -> Any:
+    return pytest.importorskip("dask.dataframe").read_parquet(folder, columns=["x", "text", "y"])
+
+
+@pytest.mark.parametrize("source", [_lazily, _by_dask, lambda folder: folder], ids=["polars", "dask", "path"])
+@pytest.mark.parametrize("kind", ["importance", "effect"])
+@pytest.mark.filterwarnings("ignore")
+def test_a_file_with_other_values_after_the_sample_was_drawn_is_an_error(
+    source: Any, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("subgrove._scale.engines.schedule.PAUSE", 0.0)
+    rng = np.random.default_rng(2)
+
+    def write(number: int, shift: float) -> None:
+        x = rng.normal(size=200)
+        frame = pd.DataFrame({"x": x, "text": rng.choice(["a", "b"], 200), "y": x + shift})
+        frame.to_parquet(tmp_path / f"{number}.parquet")
+
+    for number in range(3):
+        write(number, 0.0)
+    written = []
+
+    def model(X: Any) -> Any:
+        if not written:  # the sample has been drawn
+            write(2, 1_000.0)
+            written.append(2)
+        return np.asarray(X["x"], dtype=float)
+
+    rows = sg.LargeData(source(tmp_path), chunk_rows=200)
+    once: dict[str, Any] = {"n_repeats": 1, "check_fidelity": False}
+    verbs: dict[str, Callable[[], Any]] = {
+        "effect": lambda: sg.effect(model, rows, "x", subgroups=None, grid_resolution=3),
+        "importance": lambda: sg.importance(model, rows, "y", sampler="marginal", random_state=1, **once),
+    }
+    with pytest.raises(ChunkError, match="changed during the run"):
+        verbs[kind]()
+
+
+def test_rows_that_are_the_same_are_not_reported_as_changed(folder: Path) -> None:
+    data = read_chunks(pl.scan_parquet(folder / "*.parquet"), chunk_rows=100)
+    checked = sample_rows(data, data.columns, 300, 1).chunks
+    assert all(chunk.seen is not None for chunk in checked)
+    for chunk in checked:
+        assert chunk.read(["text", "x"]).equals(data.chunks[chunk.first_row // 100].read(["text", "x"]))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import os
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -18,6 +20,7 @@ import pytest
 from subgrove._scale.engines import run_chunks
 from subgrove._scale.engines.local import drop_pool, thread_limits
 from subgrove.exceptions import ChunkError, ClusterError, ModelError, ParameterError, SubgroveWarning
+from tests.cli.commands import still_running
 from tests.scale.chunks import Add, Loaded, Rows, begun, chunks, runs, total
 
 EXPECTED = [3 * first + 3 for first in range(0, 30, 3)]
@@ -173,3 +176,50 @@ def test_a_full_folder_for_temporary_files_is_reported_and_left_clean(
     with pytest.raises(ClusterError, match=r"cannot be written \(No space left on device\)\. Make room there"):
         list(run_chunks(Add(tmp_path / "log"), chunks(), n_jobs=2))
     assert list((tmp_path / "temporary").iterdir()) == []
+
+
+KILLED = """
+import os, time
+import numpy as np, pandas as pd, polars as pl
+import subgrove as sg
+
+X = pd.DataFrame({"a": np.arange(600.0), "b": np.arange(600.0) % 7})
+X["y"] = X["a"]
+X.to_parquet("rows.parquet")
+rows = X[["a", "b"]]
+
+def model(X):
+    if len(X) and os.getpid() != parent:
+        print("started", flush=True)
+        time.sleep(60)
+    return np.asarray(X["a"], dtype=float)
+
+parent = os.getpid()
+if KIND == "rows":
+    sg.importance(model, rows, X["y"], n_jobs=2, random_state=1, check_fidelity=False)
+else:
+    lazy = pl.scan_parquet("rows.parquet").filter(pl.col("a") >= 0)
+    sg.importance(model, sg.LargeData(lazy, chunk_rows=100), "y", n_jobs=2, random_state=1, check_fidelity=False)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads the list of processes from /proc")
+@pytest.mark.parametrize("kind", ["rows", "chunks"])
+def test_a_program_that_is_killed_leaves_no_process_and_no_file(kind: str, tmp_path: Path) -> None:
+    (temporary := tmp_path / "tmp").mkdir()
+    program = KILLED.replace("KIND", repr(kind))
+    environment = {**os.environ, "TMPDIR": str(temporary), "JOBLIB_TEMP_FOLDER": str(temporary)}
+    options: dict[str, Any] = {"cwd": tmp_path, "env": environment, "start_new_session": True}
+    killed = subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options
+    )
+    assert killed.stdout is not None
+    assert killed.stdout.readline() == b"started\n"
+    assert kind == "rows" or len(list(temporary.glob("subgrove-*"))) == 2  # the model, and the rows that were kept
+    killed.kill()
+    killed.communicate(timeout=40)  # which ends when no process holds its output any more
+    deadline = time.monotonic() + 20  # seconds; the tracker of files ends last
+    while (still_running(killed.pid) or list(temporary.glob("*"))) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert still_running(killed.pid) == []
+    assert list(temporary.glob("*")) == []

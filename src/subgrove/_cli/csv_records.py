@@ -237,12 +237,16 @@ def _is_title(records: list[list[str]], width: int) -> bool:
 
 def _unique(names: list[str]) -> tuple[list[str], list[str]]:
     """Return different names, and a note if some were repeated."""
-    found: list[str] = []
+    found: dict[str, None] = {}
+    numbers: Counter[str] = Counter()
     for name in names:
-        numbered = chain([name], (f"{name}_{number}" for number in count(2)))
-        found.append(next(new for new in numbered if new not in found))
+        new = name
+        while new in found:
+            numbers[name] += 1
+            new = f"{name}_{numbers[name] + 1}"
+        found[new] = None
     renamed = [f"{old!r} is {new!r}" for old, new in zip(names, found, strict=True) if old != new]
-    return found, [f"Repeated column names: the second {first_of(renamed, 3)}."] if renamed else []
+    return list(found), [f"Repeated column names: the second {first_of(renamed, 3)}."] if renamed else []
 
 
 def _detect_delimiter(texts: list[str]) -> str:

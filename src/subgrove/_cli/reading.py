@@ -15,7 +15,6 @@ from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from shutil import copyfileobj
-from tempfile import TemporaryDirectory
 from typing import Any
 from zipfile import ZipFile, is_zipfile
 
@@ -32,6 +31,7 @@ from subgrove._cli.csv_records import open_bytes, read_csv
 from subgrove._cli.options import DataOptions
 from subgrove._cli.terminal import Output, quoted
 from subgrove._cli.typed_files import read_excel, read_parquet, read_sample
+from subgrove._core.files import TemporaryFolder
 from subgrove._core.text import count_of, first_of
 from subgrove._data.columns import OTHER
 from subgrove.exceptions import InputError, ParameterError
@@ -147,8 +147,8 @@ def input_as_file(options: Any) -> Iterator[Any]:
     if str(getattr(options, "data", "")) != STDIN:
         yield options
         return
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "standard input"
+    with TemporaryFolder() as folder:
+        path = folder / "standard input"
         with path.open("wb") as file:
             copyfileobj(sys.stdin.buffer, file)
         yield replace(options, data=path)

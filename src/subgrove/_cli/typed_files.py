@@ -7,14 +7,15 @@ same values.
 from __future__ import annotations
 
 import csv
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
 from importlib.util import find_spec
 from itertools import chain, islice
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -22,9 +23,12 @@ from subgrove._cli.columns import RawTable, SelectColumns
 from subgrove._cli.csv_records import read_csv
 from subgrove._cli.options import DataOptions
 from subgrove._cli.terminal import quoted
+from subgrove._core.files import TemporaryFolder
 from subgrove.exceptions import InputError, ParameterError, SubgroveError
 
 _N_FIRST = 200  # rows that the number of columns is taken from
+_MOST_ROWS = 1 << 20  # of a sheet of Excel
+_DAMAGED = (ValueError, KeyError, IndexError, SyntaxError, BadZipFile, zlib.error)  # in the XML of a sheet
 
 
 def read_excel(path: Path, select: SelectColumns, options: DataOptions) -> RawTable:
@@ -42,12 +46,18 @@ def read_excel(path: Path, select: SelectColumns, options: DataOptions) -> RawTa
     name = options.sheet or next(iter((*tables, *sheets)), "")
     if name not in sheets:
         raise ParameterError(f"--sheet: {path} has no sheet {name!r}. Its sheets are {quoted(sheets)}.")
-    with TemporaryDirectory() as folder:
-        copy = Path(folder) / path.name
-        with copy.open("w", newline="", encoding="utf-8") as file:
-            csv.writer(file).writerows(_rows(sheets[name]))
-        book.close()
-        raw = read_csv(copy, False, select, replace(options, encoding="utf-8", delimiter=","))
+    with TemporaryFolder() as folder:
+        copy = folder / path.name
+        try:
+            with copy.open("w", newline="", encoding="utf-8") as file:
+                csv.writer(file).writerows(_rows(sheets[name]))
+            raw = read_csv(copy, False, select, replace(options, encoding="utf-8", delimiter=","))
+        except SubgroveError as error:
+            raise type(error)(str(error).replace(str(copy), str(path))) from error
+        except _DAMAGED as error:
+            raise InputError(f"{path} is damaged in sheet {name!r}: {error}. Save it again.") from error
+        finally:
+            book.close()
     note = f"Sheet {name!r} of {quoted(sheets)} (--sheet for another)."
     return replace(raw, notes=(note, *raw.notes)) if len(sheets) > 1 else raw
 
@@ -55,10 +65,12 @@ def read_excel(path: Path, select: SelectColumns, options: DataOptions) -> RawTa
 def _rows(sheet: Any) -> Iterator[list[Any]]:
     """Yield the rows up to the last cell with a value, those of the first rows being equally long."""
     sheet.reset_dimensions()  # which some programs write wrongly
-    rows = map(_without_end, sheet.iter_rows(values_only=True))
+    rows = map(_without_end, islice(sheet.iter_rows(values_only=True), _MOST_ROWS + 1))
     first = list(islice(rows, _N_FIRST))
     width = max(map(len, first), default=0)
-    for row in chain(first, rows):
+    for number, row in enumerate(chain(first, rows)):
+        if number == _MOST_ROWS:
+            raise InputError(f"Sheet {sheet.title!r} has a row beyond the {_MOST_ROWS:,} of Excel: it is damaged.")
         yield row + [None] * (width - len(row)) if row else row
 
 

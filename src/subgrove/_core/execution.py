@@ -15,6 +15,7 @@ import hashlib
 import os
 import secrets
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -274,7 +275,8 @@ def parallel_map(function: Callable[[T], R], tasks: Sequence[T], n_jobs: int | N
     from joblib import Parallel, delayed
 
     try:
-        yield from Parallel(n_jobs=n_jobs, return_as="generator")(delayed(function)(task) for task in tasks)
+        calls = (delayed(_in_worker)(os.getpid(), function, task) for task in tasks)
+        yield from Parallel(n_jobs=n_jobs, return_as="generator")(calls)
     except (PicklingError, AttributeError, TypeError) as error:
         if isinstance(error, PicklingError) or "pickle" in str(error):
             raise ParameterError(
@@ -289,6 +291,25 @@ def parallel_map(function: Callable[[T], R], tasks: Sequence[T], n_jobs: int | N
         ) from error
 
 
+def _in_worker(parent: int, function: Callable[[T], R], task: T) -> R:
+    end_with_parent(parent)
+    return function(task)
+
+
+@cache
+def end_with_parent(parent: int) -> None:
+    """End this process soon after its parent, which cannot do that once it is killed; only if it is the parent."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_WATCH_SECONDS)
+        os._exit(1)
+
+    if os.getppid() == parent:
+        threading.Thread(target=watch, daemon=True).start()
+
+
+_WATCH_SECONDS = 1.0
 _hides_progress: ContextVar[bool] = ContextVar("subgrove_hides_progress", default=False)
 
 

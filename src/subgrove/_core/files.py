@@ -1,12 +1,47 @@
-"""Write files whole or not at all."""
+"""Write files whole or not at all; temporary files that are removed however the program ends."""
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
 from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
+from weakref import finalize
 
 from subgrove.exceptions import ParameterError
+
+
+class TemporaryFolder:
+    """A temporary folder that is removed when it is closed or nobody holds it any more, or with the program.
+
+    A program that is killed cannot remove it: the resource tracker of loky does, a process that outlives its own.
+    """
+
+    def __init__(self) -> None:
+        from loky.backend import resource_tracker
+
+        try:
+            self.place = Path(mkdtemp(prefix="subgrove-"))
+        except OSError as error:
+            raise ParameterError(
+                f"No temporary folder can be made: {error}. Set TMPDIR to a folder with room."
+            ) from error
+        resource_tracker.register(str(self.place), "folder")
+        self.close = finalize(self, _remove, self.place)
+
+    def __enter__(self) -> Path:
+        return self.place
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _remove(folder: Path) -> None:
+    from loky.backend import resource_tracker
+
+    rmtree(folder, ignore_errors=True)
+    resource_tracker.unregister(str(folder), "folder")
 
 
 def check_file_path(path: Path) -> None:

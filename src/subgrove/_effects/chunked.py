@@ -86,7 +86,7 @@ class LargeRows:
         drawn = sample_rows(data, [*columns, *([weight] if weight else [])], X.sample_size, SEED, X.row_key, run)
         weights = drawn.table[weight] if weight else None
         return cls(
-            data=data,
+            data=replace(data, chunks=drawn.chunks),
             columns=tuple(columns),
             weight=weight,
             frequencies=frequencies,

@@ -92,7 +92,7 @@ def importance_of_chunks(spec: ImportanceSpec) -> ImportanceResult:
     inputs = f"{pilot.describe_inputs(work, resampled, data)}\nevaluation: {evaluation}"
     total = ChunkSums(len(features), len(spec.losses))
     options: dict[str, Any] = {"n_jobs": spec.n_jobs, "what": "Predicting"}
-    for _, sums in run_chunks(work, data.chunks, **options, checkpoint=large.folder, mark=inputs):
+    for _, sums in run_chunks(work, drawn.chunks, **options, checkpoint=large.folder, mark=inputs):
         total.add_arrays(sums)
     if not total.n_rows:
         reason = "" if columns.weights is None else f": weights ({columns.weights!r}) are 0 in all of them"
@@ -167,6 +167,7 @@ class _DrawnRows:
     all: Any
     trained_on: str
     n_sampled: int
+    chunks: Sequence[Any]
 
 
 @contextmanager
@@ -203,7 +204,8 @@ def _draw_rows(
     training, trained_on, n_sampled = (first, "sample", n) if fits else (None, "before", 0)
     if train is not None:
         training, trained_on, n_sampled = _training_rows(train, columns, size, seed, run)
-    return _DrawnRows(training, others, sample.keys[n:], sample.keys[:n], sample.table, trained_on, n_sampled)
+    keys = (sample.keys[n:], sample.keys[:n])
+    return _DrawnRows(training, others, *keys, sample.table, trained_on, n_sampled, sample.chunks)
 
 
 def _training_rows(train: Any, columns: ColumnRoles, size: int, seed: int, run: Any) -> tuple[Any, str, int]:

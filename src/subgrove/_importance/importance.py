@@ -32,7 +32,7 @@ from subgrove._models.predictor import gives_probabilities, read_model, response
 from subgrove._scale import is_large
 from subgrove._scoring import row_losses
 from subgrove._scoring.adaptive_repeats import AdaptiveRepeats, reject_scores, repeats_used, warn_of_max_repeats
-from subgrove._scoring.context import ScoringContext, batch_size, fits_copy, predict_baseline
+from subgrove._scoring.context import ScoringContext, batch_size, check_repeatable, fits_copy, predict_baseline
 from subgrove._scoring.feature_result import FeatureResult
 from subgrove._scoring.fidelity_check import FidelityChecker
 from subgrove._scoring.score import score_features
@@ -125,7 +125,8 @@ def importance(
     Notes
     -----
     The model predicts the n baseline rows and, for each feature, at most `n_repeats` times the rows that are sampled,
-    plus, for each row with an exact expectation, the number of other values in its subgroup.
+    plus, for each row with an exact expectation, the number of other values in its subgroup. Ten of the baseline rows
+    are predicted once more, on their own: a model that predicts other values for them then is warned of.
     `settings["repeats_used"]` has the number of repeats of each feature with `AdaptiveRepeats`.
 
     Of tree models (boosting and forests of scikit-learn, LightGBM, XGBoost and CatBoost) only the baseline rows and 256
@@ -199,6 +200,8 @@ def importance(
     fitted = fit(spec, data)
     context, residuals = _context(spec, data, fitted, predictor, probabilities)
     results = score_features(context, data.features, n_jobs, progress=True)
+    if context.tree is None:
+        context.cache["n_rows_again"] = check_repeatable(predictor, context.frames, context.baseline_predictions)
     return _result(spec, data, fitted, context, results, residuals)
 
 
@@ -259,6 +262,7 @@ def _result(
         data.given,
         n_rows_predicted=context.predictor.n_rows,
         n_calls=context.predictor.n_calls,
+        n_rows_again=context.cache.get("n_rows_again", 0),
         fingerprint=fitted.fingerprint,
         evaluation=context.cache["evaluation"],
     )

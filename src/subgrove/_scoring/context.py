@@ -11,6 +11,7 @@ import numpy as np
 
 from subgrove._core.execution import IndependentStreams, Streams
 from subgrove._core.kinds import Floats
+from subgrove._core.validate import warn
 from subgrove._data.replace_columns import Changes, Frames, Rows
 from subgrove._data.table import Table
 from subgrove._models.predictor import Predictions, Predictor
@@ -25,6 +26,8 @@ _BATCH_ROWS = 100_000  # rows predicted at once, if memory allows
 _MIN_BATCH_ROWS = 1_000
 _COPIES = 6  # memory needed to build and predict a batch, as a multiple of its size
 _RESULT_BYTES = 21  # stored for each row and feature
+_ROWS_AGAIN = 10
+_SAME = 1e-3  # standard deviations by which predictions may change with the size of a batch, which rounds
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -210,3 +213,35 @@ def predict_baseline(predictor: Predictor, frames: Frames, batch_rows: int) -> P
         batches.append(predictor.predict(table, rows.stop - rows.start, partial(describe_baseline_row, start=at)))
         predictor.writes = predictor.writes or not frames.holds(table, rows)
     return batches[0] if len(batches) == 1 else np.concatenate(batches)
+
+
+def check_repeatable(predictor: Predictor, frames: Frames, predictions: Predictions) -> int:
+    """Warn if some baseline rows are predicted otherwise on their own; return how many rows were predicted again."""
+    rows = np.unique(np.linspace(0, frames.n_rows - 1, _ROWS_AGAIN).astype(np.intp))
+
+    def again() -> Predictions:
+        return predictor.predict(frames.changed(rows, {}), len(rows), lambda row: "rows that are predicted again")
+
+    expected, found = predictions[rows], again()
+    numbers = predictions.dtype.kind in "iufb" and found.dtype.kind in "iufb" and found.shape == expected.shape
+    if not numbers:
+        if not np.array_equal(expected, found):
+            _warn_of_other_predictions(np.array_equal(found, again()), "other values", len(rows))
+        return len(rows)
+    values = predictions.astype(np.float64)
+    limit = _SAME * np.maximum(values.std(axis=0), _SAME * np.abs(values).max(axis=0))
+    largest = np.abs(found - values[rows]).max(axis=0)
+    if (largest > limit).any():
+        stable = bool((np.abs(again() - found.astype(np.float64)).max(axis=0) <= limit).all())
+        _warn_of_other_predictions(stable, f"values that differ by up to {largest.max():.3g}", len(rows))
+    return len(rows)
+
+
+def _warn_of_other_predictions(stable: bool, others: str, n_rows: int) -> None:
+    why, remedy = "at each call", "Switch randomness off when it predicts (dropout, sampling)"
+    if stable:
+        why, remedy = "depending on the other rows of a call", "Let it predict each row on its own"
+    warn(
+        f"The model predicts {others} for the same rows, {why} ({n_rows} of the rows were predicted twice). "
+        f"Importance includes these changes and may be wrong. {remedy}."
+    )

@@ -31,7 +31,7 @@ from typing import Any
 
 import numpy as np
 
-from subgrove._core.kinds import Floats, Rows
+from subgrove._core.kinds import Codes, Floats, Rows
 from subgrove._core.moments import Moments
 from subgrove._core.weights import RelativeWeights, square_weights
 from subgrove._scoring.feature_result import FeatureResult

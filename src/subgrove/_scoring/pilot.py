@@ -21,7 +21,7 @@ from subgrove._data.table import digest_of, exact_digest, fingerprint, read_like
 from subgrove._models.predictor import Predictions, Predictor, missing_in, read_target
 from subgrove._scale.readers import ChunkedData
 from subgrove._scoring.chunks import ChunkBatch, ChunkWork, ColumnRoles, raw_column
-from subgrove._scoring.context import resample
+from subgrove._scoring.context import check_repeatable, resample
 from subgrove._scoring.fidelity_check import FidelityCheck, FidelityChecker
 from subgrove._scoring.row_losses import RowLosses, describe_baseline_row
 from subgrove.exceptions import InputError, ParameterError
@@ -80,6 +80,7 @@ class PilotRows:
         copied = frames.changed(slice(0, len(y)), {})
         predictions = predictor.predict(copied, len(y), describe_baseline_row)
         predictor.writes = predictor.writes or not frames.holds(copied, slice(0, len(y)))
+        check_repeatable(predictor, frames, predictions)
         row_losses = RowLosses(losses, target, probabilities).settled(predictions)
         scores = [loss.name for loss in row_losses.losses if not loss.per_row]
         if scores:

@@ -25,7 +25,9 @@ from subgrove.samplers.resampled_feature import ResampledFeature, RowGroups
 
 ResidualSource = Literal["oob", "train", "test"]
 _FEW_LEVELS = 100
-_MAX_SIZE = 500_000_000  # trees x rows x levels of a feature with more levels: about a minute, and 4 GB of memory
+_FEWEST_TREES = 50
+_FULL_SIZE = 50_000_000  # trees x rows x levels of a feature with more levels; larger forests have fewer trees
+_MAX_SIZE = 150_000_000  # of the fewest trees: about 2.5 GB of memory
 
 
 @dataclass(eq=False, repr=False)
@@ -63,7 +65,8 @@ class Imputation(Sampler):
     rows in which the feature is missing are dropped; a row of X whose value is missing receives a drawn value like all
     others. Integers become floats. Values may be outside the range of training.
 
-    Forests are large: 500 trees on 10,000 rows take about 140 MB for each feature. Without a C
+    Forests are large: 500 trees on 10,000 rows take about 140 MB for each feature. The forest of a feature with more
+    than 100 levels has fewer trees, at least 50, if trees times rows times levels exceed 50 million. Without a C
     compiler, scikit-learn grows the forests: other trees of the same kind, several times slower.
 
     Examples
@@ -123,20 +126,24 @@ class Imputation(Sampler):
         rows = np.flatnonzero(~np.isnan(values) if values.dtype.kind == "f" else values >= 0)
         predictors, values = one_hot(table, name, given)[rows], values[rows]
         levels, first, code = np.unique(values, return_index=True, return_inverse=True)
-        if not numeric and len(levels) > _FEW_LEVELS and self.n_trees * len(rows) * len(levels) > _MAX_SIZE:
-            raise ParameterError(
-                f"sampler 'imputation' would need too much memory for {name!r}, which has {len(levels):,} levels in "
-                f"{len(rows):,} rows. Merge rare levels, pass fewer trees (n_trees), or use the default sampler."
-            )
+        n_trees, many = self.n_trees, not numeric and len(levels) > _FEW_LEVELS
+        if many:
+            n_trees = min(n_trees, max(_FEWEST_TREES, _FULL_SIZE // (len(rows) * len(levels))))
+            if n_trees * len(rows) * len(levels) > _MAX_SIZE:
+                raise ParameterError(
+                    f"sampler 'imputation' would need too much memory for {name!r}, which has {len(levels):,} levels "
+                    f"in {len(rows):,} rows. Merge rare levels, pass fewer trees (n_trees), or use the default sampler."
+                )
         # The mean of an indicator is the level's share, and the decrease of squared error that of the Gini impurity.
         outputs = values[:, None] if numeric else (code[:, None] == np.arange(len(levels))).astype(np.float64)
         forest = grow_forest(
             predictors,
             outputs,
-            n_trees=self.n_trees,
+            n_trees=n_trees,
             min_node_size=self.min_node_size,
             tried=columns_tried(self.max_features, predictors.shape[1]),
             seed=int(rng.integers(2**31)),
+            codes=code if many else None,  # the same forest up to rounding, grown faster
             n_jobs=self.n_jobs,
         )
         if not numeric:

@@ -30,7 +30,7 @@ from subgrove._version import __version__
 from subgrove.exceptions import FormatError, ParameterError
 
 FORMAT = 1
-OF = "of_run"  # the name under which a file of sums says which run and chunk it belongs to
+OF = "of_run"  # the name under which a file of sums says what it belongs to
 _DAMAGED = (OSError, ValueError, KeyError, TypeError, EOFError, MemoryError, zipfile.BadZipFile, zlib.error)
 
 
@@ -54,8 +54,8 @@ class Checkpoint:
         try:
             with open(self.file(number), "rb") as file, np.load(file, allow_pickle=False) as saved:
                 sums = {name: saved[name] for name in saved.files}
-            if str(sums.pop(OF)) != f"{self.digest}/{number}":
-                raise ValueError("it belongs to another run or chunk")
+            if str(sums.pop(OF)) != self._seal(number, sums):
+                raise ValueError("it belongs to another run or chunk, or was changed")
         except _DAMAGED as error:
             warn(f"{self.file(number)} cannot be used ({error}); its chunk is done again.")
             return None
@@ -64,8 +64,16 @@ class Checkpoint:
     def write(self, number: int, sums: ChunkArrays) -> None:
         """Keep sums of a chunk: whole, or not at all."""
         content = io.BytesIO()
-        np.savez(content, **{OF: np.array(f"{self.digest}/{number}")}, **sums)  # type: ignore[arg-type]  # its stub wants a flag
+        np.savez(content, **{OF: np.array(self._seal(number, sums))}, **sums)  # type: ignore[arg-type]  # its stub wants a flag
         _write(self.file(number), content.getvalue())
+
+    def _seal(self, number: int, sums: ChunkArrays) -> str:
+        """What says which run and chunk sums belong to, and that they are as they were written."""
+        digest = hashlib.sha256(f"{self.digest}/{number}".encode())
+        for name in sorted(sums):
+            array = np.asarray(sums[name])
+            digest.update(f"/{name} {array.dtype.str} {array.shape} ".encode() + array.tobytes())
+        return digest.hexdigest()
 
 
 def open_checkpoint(folder: Path | str, mark: str, chunks: Sequence[SupportsChunk], what: str) -> Checkpoint:
@@ -120,7 +128,9 @@ def describe_differences(found: dict[str, Any], run: dict[str, Any]) -> list[str
     if gone or come:
         words.append(f"{', '.join(gone) or 'nothing'}, now {', '.join(come) or 'nothing'}")
     if found.get("chunks") != run["chunks"]:
-        words.append(f"{len(found.get('chunks', []))} chunks, now {len(run['chunks'])} or others")
+        known = found.get("chunks")
+        n_known = len(known) if isinstance(known, list) else "no"
+        words.append(f"{n_known} chunks, now {len(run['chunks'])} or others")
     return words or ["its mark"]
 
 

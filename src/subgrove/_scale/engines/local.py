@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 import signal
-import tempfile
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -20,6 +19,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from subgrove._core.execution import end_with_parent
+from subgrove._core.files import TemporaryFolder
 from subgrove._scale.engines import base
 from subgrove.exceptions import ClusterError
 
@@ -84,13 +85,12 @@ class ProcessEngine(PoolEngine):
         self.n_workers = n_workers
         self.environment = thread_limits(n_workers, threads_each)
         sent = base.pickle_work(work)
-        handle, name = tempfile.mkstemp(prefix="subgrove-", suffix=".work")
-        self.file = Path(name)
+        self.folder = TemporaryFolder()
+        self.file = self.folder.place / "work"
         try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(sent.data)
+            self.file.write_bytes(sent.data)
         except OSError as error:
-            self.file.unlink(missing_ok=True)
+            self.folder.close()
             raise ClusterError(
                 f"The model cannot be sent to other processes: {self.file} cannot be written ({error.strerror}). "
                 f"Make room there, set TMPDIR to another folder, or use n_jobs=1."
@@ -122,7 +122,7 @@ class ProcessEngine(PoolEngine):
         """End processes that are at chunks nobody waits for; keep idle ones for the next call."""
         if outstanding:
             drop_pool()
-        self.file.unlink(missing_ok=True)
+        self.folder.close()
 
     def _pool(self) -> Any:
         key = (self.n_workers, *sorted(self.environment.items()))
@@ -131,7 +131,11 @@ class ProcessEngine(PoolEngine):
 
             drop_pool()
             _kept[key] = ProcessPoolExecutor(
-                self.n_workers, timeout=IDLE_SECONDS, env=self.environment, initializer=leave_interrupts_to_parent
+                self.n_workers,
+                timeout=IDLE_SECONDS,
+                env=self.environment,
+                initializer=leave_signals_to_parent,
+                initargs=(os.getpid(),),
             )
         return _kept[key]
 
@@ -153,9 +157,10 @@ def thread_limits(n_workers: int, threads_each: int | None) -> dict[str, str]:
     return {name: os.environ.get(name, str(share)) for name in THREAD_VARIABLES}
 
 
-def leave_interrupts_to_parent() -> None:
-    """Ctrl-C reaches every process of a terminal; the parent ends the others."""
+def leave_signals_to_parent(parent: int) -> None:
+    """Ctrl-C reaches every process of a terminal; the parent ends the others, or they end after it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    end_with_parent(parent)
 
 
 def in_process(file: Path, run: str, version: str, chunk: base.SupportsChunk) -> base.ChunkReply:

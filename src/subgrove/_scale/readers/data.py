@@ -6,10 +6,11 @@ Each chunk knows the number of its first row among all rows; that makes draws an
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import narwhals.stable.v2 as nw
 import numpy as np
 import numpy.typing as npt
 
@@ -30,6 +31,34 @@ class ChunkReader(Protocol):
         """Some of the rows, by their places in the chunk, which increase."""
 
 
+@dataclass(frozen=True, eq=False)
+class SeenRows:
+    """The first few sampled rows of a chunk, and a digest of their values in each column that was read."""
+
+    places: Places
+    digests: Mapping[str, int]
+
+    @classmethod
+    def of(cls, places: Places, rows: Any) -> SeenRows:
+        """The first few of some rows of a chunk, with their places in it."""
+        table = nw.from_native(rows, eager_only=True)[:_SEEN_ROWS]
+        return cls(places[:_SEEN_ROWS], {name: _digest(table[name]) for name in table.columns})
+
+    def differ(self, chunk: Any) -> bool:
+        """Whether these rows have other values in the table of the chunk."""
+        table = nw.from_native(chunk, eager_only=True)[self.places]
+        known = [name for name in table.columns if name in self.digests]
+        return any(_digest(table[name]) != self.digests[name] for name in known)
+
+
+_SEEN_ROWS = 5
+
+
+def _digest(column: Any) -> int:
+    values = column.to_list()  # objects that print as their address are known by their type
+    return hash64(*(type(one) if type(one).__repr__ is object.__repr__ else repr(one) for one in values))
+
+
 @dataclass(frozen=True)
 class Chunk:
     """What one task handles: some rows that follow each other.
@@ -44,16 +73,22 @@ class Chunk:
         How many there are.
     reader : Reader
         Where they are.
+    seen : SeenRows, optional
+        Rows that were read before, which must be the same again.
     """
 
     name: str
     first_row: int
     n_rows: int
     reader: ChunkReader
+    seen: SeenRows | None = None
 
     def read(self, columns: Sequence[str]) -> Any:
         """These columns of its rows, as a table in the user's kind of container."""
-        return self._read(self.reader.read, columns)
+        table = self._read(self.reader.read, columns)
+        if self.seen is not None and self.seen.differ(table):
+            raise OSError(f"{self.name} was changed during the run. Run again when all of it is complete")
+        return table
 
     def take(self, columns: Sequence[str], places: Places) -> Any:
         """Some of its rows, by their places in it, which increase."""

@@ -13,14 +13,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from shutil import rmtree
-from tempfile import mkdtemp
 from typing import Any
-from weakref import finalize
 
 import narwhals.stable.v2 as nw
 
+from subgrove._core.files import TemporaryFolder
 from subgrove._scale.readers.data import Chunk, ChunkedData, Places
 from subgrove._scale.readers.files import reject_duplicate_names
 from subgrove.exceptions import InputError
@@ -53,14 +50,6 @@ class LazyReader:
         return self.frame.select(columns).collect()
 
 
-class TemporaryFolder:
-    """A temporary folder that is removed when nobody holds it any more, or at the end of the program."""
-
-    def __init__(self, place: Path) -> None:
-        self.place = place
-        finalize(self, rmtree, place, ignore_errors=True)
-
-
 def chunks_of_lazy_frame(X: Any, argument: str, chunk_rows: int) -> ChunkedData:
     """The chunks of a LazyFrame."""
     import polars as pl
@@ -73,7 +62,7 @@ def chunks_of_lazy_frame(X: Any, argument: str, chunk_rows: int) -> ChunkedData:
     kept = None
     description = f"the LazyFrame {argument}"
     if not slices_are_cheap(X):
-        kept = TemporaryFolder(Path(mkdtemp(prefix="subgrove-")))
+        kept = TemporaryFolder()
         path = kept.place / "rows.parquet"
         X.sink_parquet(path, row_group_size=chunk_rows)
         X, description = pl.scan_parquet(path, glob=False), f"{description} (written to a temporary file)"

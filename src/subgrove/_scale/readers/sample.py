@@ -9,7 +9,7 @@ nothing to do with where they lie. Without `row_key` keys are row numbers, so th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -19,7 +19,15 @@ import numpy.typing as npt
 
 from subgrove._core.execution import Keys
 from subgrove._scale.engines import ChunkArrays
-from subgrove._scale.readers.data import Chunk, ChunkedData, Places, numbered_keys, row_keys, salt_keys
+from subgrove._scale.readers.data import (
+    Chunk,
+    ChunkedData,
+    Places,
+    SeenRows,
+    numbered_keys,
+    row_keys,
+    salt_keys,
+)
 from subgrove.exceptions import ColumnError
 
 RunChunks = Callable[[Callable[[Chunk], ChunkArrays], Sequence[Chunk]], Iterable[tuple[int, ChunkArrays]]]
@@ -43,6 +51,8 @@ class SampledRows:
         How many there are.
     of : int
         From how many they were drawn.
+    chunks : tuple of Chunk
+        All chunks of the data, which raise an error if a row that was drawn is another when they are read.
     """
 
     table: Any
@@ -50,6 +60,7 @@ class SampledRows:
     rows: npt.NDArray[np.int64]
     n: int
     of: int
+    chunks: tuple[Chunk, ...]
 
 
 def run_serially(work: Callable[[Chunk], ChunkArrays], chunks: Sequence[Chunk]) -> Iterable[tuple[int, ChunkArrays]]:
@@ -92,10 +103,14 @@ def sample_rows(
         chunk.first_row: drawn.rows[order[borders[k] : borders[k + 1]]] - chunk.first_row
         for k, chunk in zip(numbers, chunks, strict=True)
     }
-    tables = [nw.from_native(sums["rows"]) for _, sums in run(partial(_take_work, tuple(columns), places), chunks)]
+    read = [sums["rows"] for _, sums in run(partial(_take_work, tuple(columns), places), chunks)]
+    seen = {
+        chunk.first_row: SeenRows.of(places[chunk.first_row], rows) for chunk, rows in zip(chunks, read, strict=True)
+    }
     back = np.argsort(order)  # from the order of reading to that of the hash
-    table = nw.maybe_reset_index(nw.concat(tables)[back]).to_native()
-    return SampledRows(table, drawn.keys, drawn.rows, len(drawn.keys), data.n_rows)
+    table = nw.maybe_reset_index(nw.concat([nw.from_native(rows) for rows in read])[back]).to_native()
+    checked = tuple(replace(chunk, seen=seen.get(chunk.first_row)) for chunk in data.chunks)
+    return SampledRows(table, drawn.keys, drawn.rows, len(drawn.keys), data.n_rows, checked)
 
 
 class _Drawn(NamedTuple):
