@@ -187,7 +187,7 @@ def test_samplers_that_are_not_learned_are_never_uncertain(monkeypatch: pytest.M
         assert verdicts(checked_product(300, 1, sampler=sampler, train=train))["x1"] != "uncertain sampler"
 
 
-def test_samplers_are_fitted_on_halves_of_at_most_1000_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_samplers_are_fitted_on_halves_of_at_most_1000_rows_and_10000_values(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = []
 
     def spy(method: Any, X: Any, *others: Any) -> Any:
@@ -198,6 +198,11 @@ def test_samplers_are_fitted_on_halves_of_at_most_1000_rows(monkeypatch: pytest.
     monkeypatch.setattr(fidelity_check, "LEVEL", 0.0)  # so that test rows pass
     for n_train in (99, 100, 1000, 1001):
         checked_product(n_train, 1)
+    assert sizes == [100, 1000]
+    train, test = (product(n, 1).X for n in (1000, 100))
+    for table in (train, test):
+        table[[f"z{number}" for number in range(6)]] = 0.0
+    sg.importance(lambda X: X["x1"], test, test["x1"], train=train, features=["x1"], random_state=1)  # 11 columns
     assert sizes == [100, 1000]
 
 

@@ -46,8 +46,8 @@ MAX_DRAWS = 10
 """Draws that are checked, and further ones that they are scored by."""
 LEVEL = 0.05
 """Real and resampled values differ significantly if the p-value is at most this."""
-MAX_TRAINING_ROWS = 1000
-"""With more training rows samplers are not fitted on halves of them, for the cost."""
+MAX_TRAINING_ROWS, MAX_TRAINING_CELLS = 1000, 10_000
+"""With more training rows, or rows times columns, samplers are not fitted on halves of them, for the cost."""
 LARGE, LARGE_AUC = 0.3, 0.75
 """A check fails if they do, and the size of the difference, or the AUC of the classifier, is at least this."""
 _STREAM = "certificate"  # name of the random streams: part of the results for a given seed
@@ -243,7 +243,8 @@ def _checker_of_halves(sampler: FittedSampler, sampled: Table, seed: int, featur
         return None
     try:
         table = read_table(fitted.train, lenient=True)
-        if not MIN_ROWS_TO_PASS <= table.n_rows <= MAX_TRAINING_ROWS:
+        n, cells = table.n_rows, table.n_rows * len(table.names)
+        if not (MIN_ROWS_TO_PASS <= n <= MAX_TRAINING_ROWS and cells <= MAX_TRAINING_CELLS):
             return None
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
