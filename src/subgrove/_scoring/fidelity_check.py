@@ -6,33 +6,18 @@ Requirements this design meets:
 - cost is bounded: at most 1,000 rows, 10 draws, 60 small trees, and some arrays of 250 x 250, for any number of rows;
 - draws from the true conditional distribution differ from real values in 5 % of runs by construction, the level of a
   permutation test; the check fails if the difference is also large (`docs/decisions`, 0014);
+- a sampler that was learned from few rows is checked on these, too, fitted on halves of them: the test rows alone are
+  too few to find differences that are as large as the standard error;
 - if it is not possible, the verdict is "unknown", with the reason; it never interrupts the computation.
-
-Where there are copies, the test is a permutation test of whether the real value is exchangeable with them, given the
-other columns. Each row has its real value and some copies that were drawn given the other columns. If these are draws
-of the true conditional distribution, the real value is one of them, in a random place. So the null distribution is
-known: a value of each row, selected at random, is called the real one. Nothing else in the test depends on which one is
-real: values are scored by further draws, the reference, which are independent of the copies. Hence the level is exact
-for copies that are independent of each other. Samplers whose copies are spread evenly have a slightly smaller one.
-
-Scores of a value: its distance from the mean of the reference (location), the density of the reference at the value for
-two bandwidths (shape, spread), and a cosine of the distance, which differs for two modes (shape). Their deviations from
-the mean over the values of a row are summed over all rows, over groups of rows with similar values of another column,
-and over smooth functions of all other columns.
-
-The size of a difference is the root mean square, over such groups of rows, of the mean deviation of the real value from
-those of its row, in standard deviations of the score; the largest over scores and columns, less what is expected of
-correct draws. Waves count with a factor, since they spread a smooth function over many waves. The size does not grow
-with the number of rows.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import combinations, islice
+from itertools import islice
 from typing import Literal
 
 import numpy as np
@@ -41,153 +26,16 @@ from subgrove._core.execution import KeyedStreams, Keys, Streams, stream
 from subgrove._core.kinds import Floats, Rows
 from subgrove._data.encode import PointEncoding, columns_with_missing
 from subgrove._data.replace_columns import Changes, Frames, changes_of, concatenate_changes
-from subgrove._data.table import Table, read_like
-from subgrove._scoring.two_sample import PairedRows, Points, Singles, two_sample_test
+from subgrove._data.table import Table, read_like, read_table
+from subgrove._scoring.exchangeability import exchangeability_test
+from subgrove._scoring.two_sample import PairedRows, Points, two_sample_test
+from subgrove.exceptions import SubgroveError
 from subgrove.samplers.base import Feature, FittedSampler, title
+from subgrove.samplers.fit import cross_fitted
 from subgrove.samplers.resampled_feature import ResampledFeature
 from subgrove.trees.training import select_columns
 
-_N_PERMUTATIONS = 199
-_BANDWIDTHS = {"shape": 0.3, "spread": 1.0}  # in units of the mean distance of two draws of the row
-_MIN_SCALE = 0.01  # of the feature: errors of exact relations are no differences
-_MIN_ROW_SCALE = 0.1  # of the mean over rows: a few draws of a row may be equal by chance
-_CLIP = 5.0
-_MODES = 3.5  # frequency at which a distribution with two modes differs most from one with one mode
-_MAX_LABELS = 8  # labels with a score of their own
-_MAX_COLUMNS = 20  # other columns in the test: those that are most correlated with the reference
-_N_BINS, _MAX_VALUES = 8, 30  # a column with more distinct values is binned
-_TIED = 0.7  # distinct values by row, up to which rows with the same value are a group, too
-_WAVE_FACTOR = 12.0  # by which waves count in the size of a difference
-_N_FREQUENCIES = 64  # of cosine and sine waves, whose products approximate a Gaussian kernel
-
-
-def exchangeability_test(
-    others: Points, values: Sequence[Points], reference: Sequence[Points], rng: np.random.Generator
-) -> tuple[float, str, float]:
-    """Return the p-value, the score that differs most, and the size of the difference.
-
-    Parameters
-    ----------
-    others : Points
-        The other columns.
-    values : list of Points
-        The feature: real, then each copy.
-    reference : list of Points
-        Further draws.
-    rng : numpy Generator
-        Of the permutations.
-    """
-    n, m = len(others), len(values)
-    selected = np.vstack([np.zeros((1, n), dtype=np.intp), rng.integers(m, size=(_N_PERMUTATIONS, n))])
-    selected += m * np.arange(n)
-    groups = list(_functions_of_others(others, reference, rng))
-    statistics: dict[tuple[str, int], Floats] = {}
-    largest = np.zeros(len(selected))
-    for name, score in _scores(values, reference):
-        deviations = score - score.mean(axis=1, keepdims=True)
-        size = float(np.sqrt(np.mean(deviations**2)))
-        if size < _MIN_SCALE:
-            continue
-        drawn = (deviations / size).astype(np.float32).ravel().take(selected)
-        for at, (functions, starts) in enumerate(groups):
-            own = (drawn**2) @ (functions**2).sum(axis=1)  # only products of different rows have mean 0
-            squares = (drawn @ functions) ** 2
-            total = squares.sum(axis=1) - own
-            if len(starts):
-                by_column = np.add.reduceat(squares - drawn**2 @ functions**2, starts, axis=1).max(axis=1) / n
-            else:
-                by_column = total * (_WAVE_FACTOR / (_N_FREQUENCIES * n**2))
-            largest = np.maximum(largest, by_column)
-            statistics[name, at] = statistics.get((name, at), 0.0) + total.astype(np.float64)
-    if not statistics:
-        return 1.0, "", 0.0
-    array = np.array(list(statistics.values()))
-    spread = array.std(axis=1, keepdims=True)
-    array = (array - array.mean(axis=1, keepdims=True)) / np.where(spread > 0, spread, 1.0)
-    combined = (np.maximum(array, 0.0) ** 2).sum(axis=0)
-    p_value = float(np.mean(combined >= combined[0] * (1 - 1e-9)))
-    size = np.sqrt(max(0.0, float(largest[0] - largest[1:].mean())))
-    return p_value, list(statistics)[int(array[:, 0].argmax())][0], float(size)
-
-
-def _scores(values: Sequence[Points], reference: Sequence[Points]) -> Iterator[tuple[str, Floats]]:
-    """Yield the name and values (rows, values) of each score."""
-    numbers, drawn = (np.stack([each.numbers for each in part], axis=1) for part in (values, reference))
-    labels, drawn_labels = (np.stack([each.labels for each in part], axis=1) for part in (values, reference))
-    locations: list[Floats] = []
-    squared = np.zeros((*numbers.shape[:2], drawn.shape[1]))
-    for own, draws in zip(np.moveaxis(numbers, 2, 0), np.moveaxis(drawn, 2, 0), strict=True):
-        scale = np.abs(draws[:, :, None] - draws[:, None]).sum(axis=(1, 2)) / (draws.shape[1] * (draws.shape[1] - 1))
-        typical = float(np.median(np.abs(draws - np.median(draws)))) or 1.0
-        scale = np.maximum(scale, _MIN_ROW_SCALE * scale.mean() + _MIN_SCALE * typical)[:, None]
-        locations.append(np.clip((own - draws.mean(axis=1, keepdims=True)) / scale, -_CLIP, _CLIP))
-        yield "shape", np.cos(_MODES * locations[-1])
-        squared += np.minimum((own[:, :, None] - draws[:, None]) / scale[:, :, None], _CLIP) ** 2
-    squared /= max(1, numbers.shape[2])  # the mean over the members of a group, so that bandwidths are as wide
-    same = np.ones(squared.shape)
-    for own, draws in zip(np.moveaxis(labels, 2, 0), np.moveaxis(drawn_labels, 2, 0), strict=True):
-        distinct, counts = np.unique(draws, return_counts=True)
-        frequent = distinct[np.argsort(-counts, kind="stable")[:_MAX_LABELS]]
-        locations += [(own == label) - (draws == label).mean(axis=1, keepdims=True) for label in frequent]
-        same *= own[:, :, None] == draws[:, None]
-    yield from (("location", score) for score in locations)
-    if numbers.shape[2] + labels.shape[2] > 1:  # how the columns of a group depend on each other
-        products = (one * two for one, two in combinations(locations[:6], 2))
-        yield from (("shape", np.sign(each) * np.sqrt(np.abs(each))) for each in products)  # few values must not decide
-    for name, width in _BANDWIDTHS.items():
-        yield name, (np.exp(-0.5 * squared / width**2) * same).mean(axis=2)
-
-
-def _functions_of_others(
-    others: Points, reference: Sequence[Points], rng: np.random.Generator
-) -> Iterator[tuple[Singles, list[int]]]:
-    """Yield groups of functions of the other columns (rows, functions): constant, bins, equal values, and waves.
-
-    Beside them where the functions of each column start, if they are indicators of groups of rows.
-    """
-    n = len(others)
-    yield np.full((n, 1), 1 / np.sqrt(n), dtype=np.float32), [0]
-    matrix = others.matrix
-    is_label = np.arange(matrix.shape[1]) >= others.numbers.shape[1]
-    if matrix.shape[1] > _MAX_COLUMNS:
-        mean = np.mean([draw.matrix for draw in reference], axis=(0, 2))
-        size = np.abs((mean - mean.mean()) @ matrix) / (matrix.std(axis=0) + 1e-12)
-        kept = np.argsort(-size, kind="stable")[:_MAX_COLUMNS]
-        matrix, is_label = matrix[:, kept], is_label[kept]
-    bins: list[Floats] = []
-    values: list[Floats] = []
-    bin_starts, value_starts, angle = [], [], np.zeros((n, _N_FREQUENCIES))
-    width = max(1.0, np.sqrt(matrix.shape[1]) / 2)  # of the kernel: wider for more columns
-    for column, labelled in zip(matrix.T, is_label, strict=True):
-        distinct, code = np.unique(column, return_inverse=True)
-        if len(distinct) == 1:
-            continue
-        if labelled:
-            angle += rng.normal(size=(len(distinct), _N_FREQUENCIES))[code] / width
-        else:
-            angle += column[:, None] * rng.normal(size=_N_FREQUENCIES) / width
-        if len(distinct) > _MAX_VALUES:
-            if len(distinct) < _TIED * n:
-                value_starts.append(len(values))
-                values += _indicators(code)
-            if labelled:
-                continue
-            code = np.searchsorted(np.quantile(column, np.arange(1, _N_BINS) / _N_BINS), column)
-        bin_starts.append(len(bins))
-        bins += _indicators(code)
-    waves = [*np.cos(angle).T, *np.sin(angle).T] if angle.any() else []
-    for functions, starts in ((bins, bin_starts), (values, value_starts), (waves, [])):
-        if functions:
-            group = np.column_stack(functions)
-            yield (group - group.mean(axis=0)).astype(np.float32), starts
-
-
-def _indicators(code: Rows) -> list[Floats]:
-    counts = np.bincount(code)
-    return [(code == at) / np.sqrt(counts[at]) for at in np.flatnonzero(counts > 1)]
-
-
-Verdict = Literal["passed", "small difference", "failed", "unknown"]
+Verdict = Literal["passed", "uncertain sampler", "small difference", "failed", "unknown"]
 
 MAX_ROWS = 1000
 MIN_ROWS = 50
@@ -198,6 +46,8 @@ MAX_DRAWS = 10
 """Draws that are checked, and further ones that they are scored by."""
 LEVEL = 0.05
 """Real and resampled values differ significantly if the p-value is at most this."""
+MAX_TRAINING_ROWS, MAX_TRAINING_CELLS = 1000, 10_000
+"""With more training rows, or rows times columns, samplers are not fitted on halves of them, for the cost."""
 LARGE, LARGE_AUC = 0.3, 0.75
 """A check fails if they do, and the size of the difference, or the AUC of the classifier, is at least this."""
 _STREAM = "certificate"  # name of the random streams: part of the results for a given seed
@@ -217,8 +67,9 @@ class FidelityCheck:
 
     Attributes
     ----------
-    verdict : {"passed", "small difference", "failed", "unknown"}
-        Whether resampled rows are realistic; "unknown" if the check was not possible.
+    verdict : {"passed", "uncertain sampler", "small difference", "failed", "unknown"}
+        Whether resampled rows are realistic; "uncertain sampler" if no difference was found, but one is found in the
+        training rows for samplers that are fitted on halves of these; "unknown" if the check was not possible.
     reason : str
         Reason of the verdict.
     auc : float
@@ -265,6 +116,8 @@ class FidelityChecker:
         Seed; the random streams differ from those of the samplers.
     keys : uint64 array or None
         Keys of all rows of large data.
+    on_halves : callable or None
+        Returns the checker of the training rows for a feature, whose sampler is fitted on halves of these.
     """
 
     frames: Frames
@@ -273,6 +126,7 @@ class FidelityChecker:
     resample: Callable[[Feature, Streams], ResampledFeature]
     seed: int
     keys: Keys | None = None
+    on_halves: Callable[[Feature], FidelityChecker | None] | None = None
 
     @classmethod
     def of(
@@ -297,7 +151,8 @@ class FidelityChecker:
         if len(rows) > MAX_ROWS:
             share = None if weights is None else weights[rows] / weights[rows].sum()
             rows = np.sort(stream(seed, _STREAM).choice(rows, MAX_ROWS, replace=False, p=share))
-        return cls(frames, rows, table.rows(rows), resample, seed, keys)
+        on_halves = partial(_checker_of_halves, sampler, sampled, seed)
+        return cls(frames, rows, table.rows(rows), resample, seed, keys, on_halves)
 
     def read(self, draws: Sequence[Changes], resample: Callable[[], ResampledFeature]) -> list[Table] | str:
         """Return the selected rows of draws, or the reason why not; without any, of those that `resample` makes."""
@@ -316,22 +171,49 @@ class FidelityChecker:
 
     def check(self, feature: Feature, drawn: list[Table] | str) -> FidelityCheck:
         """Check draws, as returned by `read`, with the help of further ones."""
-        n, key = len(self.rows), f"{_STREAM}, reference of {title(feature)}"
+        n, points = len(self.rows), self._read_points(feature, drawn)
+        if isinstance(points, str):
+            return FidelityCheck("unknown", points, n=n)
+        others, values, reference = points
+        rng = stream(self.seed, f"{_STREAM} of {title(feature)}")
+        auc, error, mmd = two_sample_test(PairedRows(others, values[0], values[1]), rng)
+        p_value, score, size = exchangeability_test(others, values, reference, rng)
+        position = mmd.squared / mmd.marginal if mmd.marginal > _MIN_RATIO * mmd.noise else float("nan")
+        verdict, reason = _verdict(p_value, score, size, auc, auc - _Z * error > 0.5, n)
+        if verdict == "passed":
+            verdict, reason = self._verdict_of_halves(feature) or (verdict, reason)
+        return FidelityCheck(verdict, reason, auc, error, position, n, p_value, size)
+
+    def _verdict_of_halves(self, feature: Feature) -> tuple[Verdict, str] | None:
+        """Return the verdict if draws of samplers that are fitted on halves of the training rows differ from these."""
+        own = None if self.on_halves is None else self.on_halves(feature)
+        if own is None:
+            return None
+        streams = Streams(self.seed, f"{_STREAM}, halves of {title(feature)}", MAX_DRAWS)
+        points = own._read_points(feature, own.read((), partial(own.resample, feature, streams)))
+        if isinstance(points, str):
+            return None
+        p_value, *_ = exchangeability_test(*points, stream(self.seed, f"{_STREAM} of halves of {title(feature)}"))
+        if p_value > LEVEL:
+            return None
+        fitted = f"samplers fitted on halves of the {len(own.rows)} training rows differ from the other halves"
+        return "uncertain sampler", f"no difference was found in these rows, but {fitted}; p = {p_value:.3f}"
+
+    def _read_points(
+        self, feature: Feature, drawn: list[Table] | str
+    ) -> tuple[Points, list[Points], list[Points]] | str:
+        """Return the other columns, the real and the drawn values, and further draws; or why this is not possible."""
+        key = f"{_STREAM}, reference of {title(feature)}"
         streams = Streams(self.seed, key, MAX_DRAWS)
         if self.keys is not None:
             streams = KeyedStreams(self.seed, key, MAX_DRAWS, rows=self.keys)
         reference = drawn if isinstance(drawn, str) else self.read((), partial(self.resample, feature, streams))
         if isinstance(drawn, str) or isinstance(reference, str):
-            return FidelityCheck("unknown", str(reference), n=n)
-        others, real, *draws = self._points(feature, [*drawn, *reference])
-        if not all((np.abs(part.numbers) < _TOO_LARGE).all() for part in (others, real, *draws)):
-            return FidelityCheck("unknown", "values are too large for distances", n=n)
-        rng = stream(self.seed, f"{_STREAM} of {title(feature)}")
-        auc, error, mmd = two_sample_test(PairedRows(others, real, draws[0]), rng)
-        p_value, score, size = exchangeability_test(others, [real, *draws[: len(drawn)]], draws[len(drawn) :], rng)
-        position = mmd.squared / mmd.marginal if mmd.marginal > _MIN_RATIO * mmd.noise else float("nan")
-        verdict, reason = _verdict(p_value, score, size, auc, auc - _Z * error > 0.5, n)
-        return FidelityCheck(verdict, reason, auc, error, position, n, p_value, size)
+            return str(reference)
+        others, *values = self._points(feature, [*drawn, *reference])
+        if not all((np.abs(part.numbers) < _TOO_LARGE).all() for part in (others, *values)):
+            return "values are too large for distances"
+        return others, values[: 1 + len(drawn)], values[1 + len(drawn) :]
 
     def _points(self, feature: Feature, draws: Sequence[Table]) -> list[Points]:
         """Return the other columns, the real feature, and each draw."""
@@ -349,6 +231,27 @@ class FidelityChecker:
     @cached_property
     def _with_missing(self) -> frozenset[str]:
         return columns_with_missing([self.table])
+
+
+def _checker_of_halves(sampler: FittedSampler, sampled: Table, seed: int, feature: Feature) -> FidelityChecker | None:
+    """Return the checker of the training rows, each half of which is resampled by a sampler fitted on the other half.
+
+    None for samplers that are not learned, many or dependent rows, and groups of features.
+    """
+    fitted = sampler.of_feature(sampled, feature)[0]
+    if fitted.unfitted is None or len(feature) > 1 or sampled.clusters is not None:
+        return None
+    try:
+        table = read_table(fitted.train, lenient=True)
+        n, cells = table.n_rows, table.n_rows * len(table.names)
+        if not (MIN_ROWS_TO_PASS <= n <= MAX_TRAINING_ROWS and cells <= MAX_TRAINING_CELLS):
+            return None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            halves = cross_fitted(fitted.unfitted, fitted.train, table, list(feature), seed)
+    except SubgroveError:  # half of the rows may be too few
+        return None
+    return FidelityChecker.of(Frames(fitted.train, table.columns), table, halves, table, None, seed)
 
 
 def _verdict(p_value: float, score: str, size: float, auc: float, separable: bool, n: int) -> tuple[Verdict, str]:
