@@ -13,6 +13,7 @@ import pytest
 import subgrove as sg
 from subgrove._data.replace_columns import Frames
 from subgrove._data.table import read_table
+from subgrove._scoring.exchangeability import exchangeability_test
 from subgrove._scoring.fidelity_check import (
     MAX_DRAWS,
     MAX_ROWS,
@@ -20,7 +21,6 @@ from subgrove._scoring.fidelity_check import (
     MIN_ROWS_TO_PASS,
     FidelityCheck,
     FidelityChecker,
-    exchangeability_test,
 )
 from subgrove._scoring.two_sample import Points
 from subgrove.samplers.resampled_feature import ResampledFeature, RowGroups

@@ -37,7 +37,7 @@ def test_the_strongest_pair_is_the_product_of_the_model() -> None:
     assert strengths == sorted(strengths, reverse=True)
     assert len(strengths) == 6
     predicted = {one.name: one.value for one in summary.methods.rows_predicted}
-    assert 256 <= predicted["interactions"] < 300
+    assert predicted["interactions"] in range(256, 300)
 
 
 def test_a_model_without_interactions_is_said_to_have_none() -> None:

@@ -26,10 +26,10 @@ from subgrove._importance.importance import importance
 from subgrove._importance.result import ImportanceResult
 from subgrove._report import methods
 from subgrove._report.comparison import KEY, Comparison, compared, named_models, read_comparison
+from subgrove._report.curves import interactions_of
 from subgrove._report.features import ReportResults, feature_gaps, feature_summaries, fidelity_of, group_summaries
 from subgrove._report.findings import cautions, highlights
 from subgrove._report.inputs import ReportInputs, ReportLabels, read_inputs, read_labels
-from subgrove._report.interactions import interactions_of
 from subgrove._report.model_summary import ModelSummary
 from subgrove._report.performance import Performance, performance
 from subgrove._report.summary import Summary
