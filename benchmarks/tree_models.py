@@ -225,7 +225,7 @@ def large(rounds: int, n_rows: int = 1_000_000) -> str:
     """Peak memory of a call above its data, in a process of its own, and how much two threads save."""
     context = multiprocessing.get_context("spawn")
     lines, size = [], (n_rows, 50)
-    for name in ("HistGradientBoosting 100 x 31", "LightGBM 200 x 31"):
+    for name in LARGE_MODELS:
         cells = [name, f"{size[0]:,}", str(size[1])]
         for work in (_memory, _threads):
             receiver, sender = context.Pipe(duplex=False)
@@ -239,10 +239,22 @@ def large(rounds: int, n_rows: int = 1_000_000) -> str:
     return markdown(columns, lines)
 
 
+def _boosting() -> Any:
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
+    return HistGradientBoostingRegressor(random_state=0)
+
+
+LARGE_MODELS: dict[str, Callable[[], Any]] = {
+    "HistGradientBoosting 100 x 31": _boosting,
+    "LightGBM 200 x 31": lambda: _library("lightgbm").LGBMRegressor(n_estimators=200, n_jobs=1, verbose=-1),
+}
+
+
 def _large_call(name: str, size: tuple[int, int]) -> Callable[[int], Any]:
     """Return a call of `sg.importance` within subgroups that were found before, by the number of jobs."""
     train, test = data(p=size[1]), data(*size, seed=1)
-    model = models(*train)[name]
+    model = LARGE_MODELS[name]().fit(*train)
     groups = sg.find_subgroups(train[0])
     options: dict[str, Any] = {"sampler": groups, "loss": "squared_error", "check_fidelity": False, "random_state": 1}
     sg.importance(model, test[0][:1_000], test[1][:1_000], **options)  # everything is imported

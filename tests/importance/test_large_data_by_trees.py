@@ -190,3 +190,17 @@ def test_the_model_is_sent_once_to_a_worker(path: Path, monkeypatch: pytest.Monk
     imp = importance(big, path, "y", **options)
     assert imp.settings["evaluation"] == "tree steps"
     assert len(sent[-1]) < 1.3 * len(cloudpickle.dumps(big))
+
+
+def test_tables_of_pyarrow_and_polars_are_served(path: Path) -> None:
+    pyarrow, polars = pytest.importorskip("pyarrow.dataset"), pytest.importorskip("polars")
+    numbers = ["a", "b", "c"]
+    model = HistGradientBoostingRegressor(max_iter=20).fit(GROWN[numbers], GROWN["y"])
+    one, *others = (
+        sg.importance(model, sg.LargeData(source, sample_size=100), "y", sampler="marginal", **OPTIONS)
+        for source in (path, pyarrow.dataset(path), polars.scan_parquet(path))
+    )
+    for other in others:
+        assert other.settings["evaluation"] == one.settings["evaluation"] == "tree steps"
+        estimates = (np.asarray(result.overall["estimate"], dtype=np.float64) for result in (other, one))
+        assert next(estimates) == pytest.approx(next(estimates), rel=1e-10)

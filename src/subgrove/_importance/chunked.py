@@ -23,7 +23,7 @@ from subgrove._importance.recompute import reporting_subgroups
 from subgrove._importance.result import ImportanceResult
 from subgrove._importance.spec import ImportanceSpec, versions
 from subgrove._importance.tables import ResultInputs
-from subgrove._models.predictor import NO_TREES, gives_probabilities, may_have_trees, read_model, response_for
+from subgrove._models.predictor import gives_probabilities, read_model, response_for
 from subgrove._models.tree_ensemble.ensemble import NotReadable
 from subgrove._models.tree_ensemble.trusted import TREE_STEPS, model_predictions
 from subgrove._scale import as_large, is_large
@@ -33,6 +33,7 @@ from subgrove._scale.readers import ChunkedData, sample_rows
 from subgrove._scoring.chunk_sums import ChunkSums
 from subgrove._scoring.chunk_trees import ChunkTrees
 from subgrove._scoring.chunks import ChunkWork, ColumnRoles
+from subgrove._scoring.context import why_no_trees
 from subgrove._scoring.pilot import PilotRows
 from subgrove._scoring.row_losses import names_of
 from subgrove.exceptions import InputError, ParameterError
@@ -97,10 +98,6 @@ def importance_of_chunks(spec: ImportanceSpec) -> ImportanceResult:
     if not total.n_rows:
         reason = "" if columns.weights is None else f": weights ({columns.weights!r}) are 0 in all of them"
         raise InputError(f"No rows left to evaluate{reason}.")
-    if 0 < (n_by_trees := total.n_batches[1]) < total.n_batches[0]:
-        evaluation = model_predictions(f"trees served {n_by_trees} of {total.n_batches[0]} batches of rows")
-    elif evaluation == TREE_STEPS and not n_by_trees:
-        evaluation = model_predictions("trees served no batch of rows")
     checks = pilot.fidelity_checks(work, resampled) if spec.check_fidelity else {}
     results = [
         total.result(number, feature, resampled[feature], checks.get(feature))
@@ -114,7 +111,7 @@ def importance_of_chunks(spec: ImportanceSpec) -> ImportanceResult:
         data=data.description,
         chunks=len(data.chunks),
         row_key=large.row_key,
-        evaluation=evaluation,
+        evaluation=evaluation if work.trees is None else _evaluation(*total.n_batches),
         n_rows_predicted=int(total.n_predicted[0]) + predictor.n_rows,
         n_calls=int(total.n_predicted[1]) + predictor.n_calls,
         fingerprint=pilot.fingerprint(inputs),
@@ -134,8 +131,8 @@ def importance_of_chunks(spec: ImportanceSpec) -> ImportanceResult:
 
 def _read_trees(work: ChunkWork, pilot: PilotRows, n_rows: int) -> str:
     """Give the work the trees of the model if they can be used; return how rows are evaluated, for the settings."""
-    if not may_have_trees(work.predictor.model):
-        return model_predictions(NO_TREES)
+    if reason := why_no_trees(work.predictor.model):
+        return model_predictions(reason)
     trees = ChunkTrees(work.predictor, pilot.rows, work.samplers, (n_rows, work.n_repeats))
     try:
         trees.check(work.seed)
@@ -143,6 +140,13 @@ def _read_trees(work: ChunkWork, pilot: PilotRows, n_rows: int) -> str:
         return model_predictions(str(error))
     work.trees = trees
     return TREE_STEPS
+
+
+def _evaluation(n_batches: int, n_by_trees: int) -> str:
+    """Return how batches of rows were evaluated, if the trees could be read."""
+    if n_by_trees == n_batches:
+        return TREE_STEPS
+    return model_predictions(f"trees served {n_by_trees} of {n_batches} batches of rows")
 
 
 def column_roles(data: ChunkedData, spec: ImportanceSpec, row_key: str | None) -> ColumnRoles:

@@ -28,8 +28,6 @@ from subgrove.losses import Loss
 Predictions = npt.NDArray[Any]
 About = Callable[[int | None], str]  # describes the rows of a call; with a row number, one of them
 Method = Literal["function", "predict", "predict_proba", "decision_function"]
-_TREE_LIBRARIES = {"sklearn", "lightgbm", "xgboost", "catboost", "subgrove"}
-NO_TREES = "not a model of a library whose trees can be read"
 
 
 @dataclass(eq=False)
@@ -122,12 +120,6 @@ def as_model(model: Any) -> Any:
     from subgrove._models.device_model import DeviceModel
 
     return DeviceModel(model)
-
-
-def may_have_trees(model: Any) -> bool:
-    """Return whether a model, or the object whose method it is, is of a library whose trees can be read."""
-    owner = getattr(model, "__self__", model)
-    return any(cls.__module__.partition(".")[0] in _TREE_LIBRARIES for cls in type(owner).__mro__)
 
 
 def is_classifier(model: Any) -> bool:

@@ -28,6 +28,7 @@ _COPIES = 6  # memory needed to build and predict a batch, as a multiple of its 
 _RESULT_BYTES = 21  # stored for each row and feature
 _ROWS_AGAIN = 10
 _SAME = 1e-3  # standard deviations by which predictions may change with the size of a batch, which rounds
+_TREE_LIBRARIES = {"sklearn", "lightgbm", "xgboost", "catboost", "subgrove"}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -184,6 +185,13 @@ def build_table(build: Callable[[], Any], about: Callable[[], str]) -> Any:
         raise
     except Exception as error:
         raise SamplerError(f"The sampler gave values that the table cannot hold ({about()}): {error}") from error
+
+
+def why_no_trees(model: Any) -> str:
+    """Return why a model cannot have trees that are read; empty if it, or its owner, is of a library that may have."""
+    owner = getattr(model, "__self__", model)  # of a method
+    known = any(cls.__module__.partition(".")[0] in _TREE_LIBRARIES for cls in type(owner).__mro__)
+    return "" if known else "not a model of a library whose trees can be read"
 
 
 def batch_size(frames: Frames, n_features: int, n_losses: int, memory: float) -> int:

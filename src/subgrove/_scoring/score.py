@@ -23,10 +23,10 @@ from subgrove._core.execution import effective_jobs, one_blas_thread, parallel_m
 from subgrove._core.kinds import Floats
 from subgrove._data.replace_columns import Changes, Rows, changes_of, concatenate_changes
 from subgrove._data.table import Table
-from subgrove._models.predictor import NO_TREES, Predictions, may_have_trees
+from subgrove._models.predictor import Predictions
 from subgrove._scoring.accumulate import LossAccumulator, NumpyArrays
 from subgrove._scoring.adaptive_repeats import continued, copy_sums
-from subgrove._scoring.context import BatchDescription, PredictionJob, ScoringContext, build_table
+from subgrove._scoring.context import BatchDescription, PredictionJob, ScoringContext, build_table, why_no_trees
 from subgrove._scoring.deduplicate import lookup_for
 from subgrove._scoring.estimate_variance import DonorSums
 from subgrove._scoring.feature_result import FeatureResult
@@ -64,8 +64,8 @@ def _score_by_trees(
     context: ScoringContext, features: Sequence[Feature], n_threads: int, progress: Callable[[int], None]
 ) -> list[FeatureResult] | None:
     """Return the results from the trees of the model; None, with the reason in the cache, if it has to predict."""
-    if not may_have_trees(context.predictor.model):
-        context.cache["evaluation"] = f"model predictions: {NO_TREES}"
+    if reason := why_no_trees(context.predictor.model):
+        context.cache["evaluation"] = f"model predictions: {reason}"
         return None
     from subgrove._models.tree_ensemble.ensemble import NotReadable
     from subgrove._scoring.tree_steps import read_tree_steps

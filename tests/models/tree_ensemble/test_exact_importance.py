@@ -155,7 +155,7 @@ def test_categories_take_part_in_every_library(name: str, kind: str, missing: bo
         compare_curves(model, rows, ["c", "a"], weights, tolerance)
 
 
-REFUSED: dict[str, Any] = {
+REJECTED: dict[str, Any] = {
     "an init estimator": lambda: GradientBoostingRegressor(init=LinearRegression(), n_estimators=20),
     "linear trees": lambda: library("lightgbm").LGBMRegressor(linear_tree=True, **LIGHT),
     "an own objective": lambda: library("lightgbm").LGBMRegressor(objective=squared, **LIGHT),
@@ -171,18 +171,18 @@ def squared(y: Any, margins: Any) -> Any:
     return margins - y, np.ones_like(y)
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_refused_models_predict_as_any_other_model(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", REJECTED)
+def test_rejected_models_predict_as_any_other_model(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     X = table(1)
-    model = REFUSED[name]().fit(X, target(X, 1, "value"))
+    model = REJECTED[name]().fit(X, target(X, 1, "value"))
     rows = table(2, n=ROWS)
     options: dict[str, Any] = {"sampler": "marginal", "check_fidelity": False, "random_state": 1, "n_repeats": 40}
-    refused = sg.importance(model, rows, target(rows, 2, "value"), **options)
-    assert refused.settings["evaluation"].startswith("model predictions: ")
+    rejected = sg.importance(model, rows, target(rows, 2, "value"), **options)
+    assert rejected.settings["evaluation"].startswith("model predictions: ")
     monkeypatch.setenv("SUBGROVE_TREE_STEPS", "0")
     predicted = sg.importance(model, rows, target(rows, 2, "value"), **options)
-    assert "SUBGROVE_TREE_STEPS" not in refused.settings["evaluation"]
-    pd.testing.assert_frame_equal(refused.overall, predicted.overall, check_exact=True)
+    assert "SUBGROVE_TREE_STEPS" not in rejected.settings["evaluation"]
+    pd.testing.assert_frame_equal(rejected.overall, predicted.overall, check_exact=True)
 
 
 def test_one_hot_codes_and_scaled_numbers_of_a_pipeline_take_part() -> None:

@@ -65,7 +65,8 @@ def one_to_one(n_columns: int) -> tuple[tuple[int, ...], ...]:
 
 def check_names(frame: Any, fitted: Any) -> None:
     """Check that a table has the columns of `fitted.feature_names_in_`, if any, in this order."""
-    known, given = getattr(fitted, "feature_names_in_", None), getattr(frame, "columns", None)
+    known = getattr(fitted, "feature_names_in_", None)
+    given = getattr(frame, "column_names", getattr(frame, "columns", None))  # of pyarrow, or pandas and polars
     same = known is None or given is None or list(known) == list(given)
     require(same, "the table has other columns, or another order of them, than the model")
 
