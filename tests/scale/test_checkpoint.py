@@ -6,6 +6,7 @@ import io
 import json
 import os
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,7 @@ def test_other_run_is_rejected_with_what_differs(tmp_path: Path) -> None:
     assert {path: path.read_bytes() for path in (tmp_path / "kept").iterdir()} == before
 
 
-FORGED = {
+FORGED: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "other numbers": lambda sums: {**sums, "sum": sums["sum"] + 1},
     "other types": lambda sums: {**sums, "sum": sums["sum"].astype(np.complex128)},
     "other shapes": lambda sums: {**sums, "sum": sums["sum"][None]},
