@@ -12,6 +12,7 @@ import argparse
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -73,7 +74,8 @@ def effects(rounds: int) -> str:
         def curves(model: Any = model) -> Any:
             return sg.Effects.compute(model, X, subgroups=None, grid_resolution=POINTS)
 
-        calls = {"predict": lambda model=model: model.predict(X), "effects": curves, **_woodelf(model, X)}
+        calls: dict[str, Callable[[], Any]] = {"predict": partial(model.predict, X), "effects": curves}
+        calls |= _woodelf(model, X)
         times = {key: min(own) for key, own in interleaved(calls, rounds, time.process_time).items()}
         found, at = curves()["x1"].curves, X.copy()
         difference = 0.0

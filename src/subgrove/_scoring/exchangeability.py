@@ -151,11 +151,10 @@ class _Indicators:
         """Return the groups of rows with equal codes of a column; single rows are none."""
         from scipy.sparse import csr_array
 
-        counts = [np.bincount(code) for code in codes]
-        members = [
-            np.argsort(code, kind="stable")[(count > 1)[np.sort(code)]]
-            for code, count in zip(codes, counts, strict=True)
-        ]
+        counts, members = [np.bincount(code) for code in codes], []
+        for code, count in zip(codes, counts, strict=True):
+            order = np.argsort(code.astype(np.uint16 if len(count) < 2**16 else np.intp), kind="stable")
+            members.append(order[(count > 1)[code[order]]])
         sizes = [count[count > 1] for count in counts]
         ends, size = np.cumsum([0, *np.concatenate(sizes)]), (len(np.concatenate(sizes)), len(codes[0]))
         groups = csr_array((np.ones(ends[-1], dtype=np.float32), np.concatenate(members), ends), shape=size)
@@ -189,7 +188,8 @@ def _functions_of_others(
     values: list[Rows] = []
     angle = np.zeros((n, _N_FREQUENCIES))
     width = max(1.0, np.sqrt(matrix.shape[1]) / 2)  # of the kernel: wider for more columns
-    for column, labelled in zip(matrix.T, is_label, strict=True):
+    cuts = np.quantile(matrix, np.arange(1, _N_BINS) / _N_BINS, axis=0).T if matrix.shape[1] else matrix.T
+    for column, labelled, inner in zip(matrix.T, is_label, cuts, strict=True):
         distinct, code = np.unique(column, return_inverse=True)
         if len(distinct) == 1:
             continue
@@ -202,7 +202,7 @@ def _functions_of_others(
                 values.append(code)
             if labelled:
                 continue
-            code = np.searchsorted(np.quantile(column, np.arange(1, _N_BINS) / _N_BINS), column)
+            code = np.searchsorted(inner, column)
         bins.append(code)
     for codes in (bins, values):
         repeated = [code for code in codes if np.bincount(code).max() > 1]
