@@ -15,7 +15,7 @@ import argparse
 import multiprocessing
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -69,7 +69,10 @@ def _mean(model: Any, X: pd.DataFrame) -> float:
 
 
 def effects(rounds: int) -> str:
-    """Partial dependence of all features on 50 points, and the largest difference to the model's own curves."""
+    """Partial dependence of all features on 50 points, and the largest difference to the model's own curves.
+
+    Beside it Woodelf's on as many points, where it is installed and reads the model.
+    """
     X, y = data()
     lines = []
     for name, model in models(X, y).items():
@@ -77,7 +80,8 @@ def effects(rounds: int) -> str:
         def curves(model: Any = model) -> Any:
             return sg.Effects.compute(model, X, subgroups=None, grid_resolution=POINTS)
 
-        calls = {"predict": lambda model=model: model.predict(X), "effects": curves}
+        calls: dict[str, Callable[[], Any]] = {"predict": partial(model.predict, X), "effects": curves}
+        calls |= _woodelf(model, X)
         times = {key: min(own) for key, own in interleaved(calls, rounds, time.process_time).items()}
         found, at = curves()["x1"].curves, X.copy()
         difference = 0.0
@@ -85,8 +89,20 @@ def effects(rounds: int) -> str:
             difference = max(difference, abs(_mean(model, at.assign(x1=line.x)) - line.estimate))
         bare = times["predict"] * POINTS * COLUMNS
         cells = [name, f"{1000 * times['effects']:.0f}", f"{bare:.1f}", f"{times['effects'] / bare:.4f}"]
-        lines.append([*cells, f"{difference:.0e}"])
-    return markdown(["model", "curves of all features, ms", "bare predict, s", "ratio", "difference"], lines)
+        theirs = f"{1000 * times['woodelf']:.0f}" if "woodelf" in times else ""
+        lines.append([*cells, f"{difference:.0e}", theirs])
+    columns = ["model", "curves of all features, ms", "bare predict, s", "ratio", "difference", "Woodelf, ms"]
+    return markdown(columns, lines)
+
+
+def _woodelf(model: Any, X: pd.DataFrame) -> dict[str, Callable[[], Any]]:
+    """Return a call of Woodelf's partial dependence; none if it is not installed or cannot read the model."""
+    try:
+        woodelf_pdp = _library("woodelf.pdp").woodelf_pdp
+        woodelf_pdp(model, X, k=POINTS, centered=False, verbose=False)
+    except Exception:
+        return {}
+    return {"woodelf": lambda: woodelf_pdp(model, X, k=POINTS, centered=False, verbose=False)}
 
 
 def interactions(rounds: int) -> str:
@@ -193,7 +209,8 @@ def peers(rounds: int) -> str:
         for name, (model, _, loss) in _importance_models(*data(n)).items():
             lines.append([name, f"{n:,}", *_seconds(model, loss, *test, rounds)])
             print(lines[-1], flush=True)
-    columns = ["model", "rows", "subgrove, exact", "scikit-learn, 10 repeats", "shap, path-dependent"]
+    columns = ["model", "rows", "subgrove, exact", "scikit-learn, 10 repeats"]
+    columns += ["hidimstat, 10 permutations", "shap, path-dependent"]
     return markdown(columns, lines)
 
 
@@ -206,8 +223,23 @@ def _seconds(model: Any, loss: str, test: Any, y: Any, rounds: int) -> list[str]
         "ours": lambda: sg.importance(model, test, y, **options),
         "theirs": lambda: permutation_importance(model, test, y, scoring=scoring, n_repeats=10, random_state=1),
     }
+    with suppress(ImportError):
+        calls["hidimstat"] = _hidimstat(model, loss, test, y)
     times = {key: min(own) for key, own in interleaved(calls, rounds, time.process_time).items()}
-    return [f"{times['ours']:.2f}", f"{times['theirs']:.2f}", _shap(model, test)]
+    return [
+        *(f"{times[key]:.2f}" if key in times else "" for key in ("ours", "theirs", "hidimstat")),
+        _shap(model, test),
+    ]
+
+
+def _hidimstat(model: Any, loss: str, test: Any, y: Any) -> Callable[[], Any]:
+    """Return a call of hidimstat's permutation importance with its own class."""
+    from hidimstat import PFI
+    from sklearn.metrics import log_loss, mean_squared_error
+
+    method, own = ("predict_proba", log_loss) if loss == "log_loss" else ("predict", mean_squared_error)
+    maker = PFI(estimator=model, method=method, loss=own, n_permutations=10, random_state=1)
+    return lambda: maker.fit(test, y).importance(test, y)
 
 
 def _shap(model: Any, test: pd.DataFrame, n: int = 200) -> str:

@@ -35,10 +35,9 @@ static double threshold_of(const Task *task, const Cut *cut)
 }
 
 /* Weights and centered outputs of the rows of a node. Writes their mean and sum of squares; returns their weight. */
-static double center_outputs(const Task *task, Workspace *work, const uint32_t *rows, size_t m, double *mean,
-                             double *squares)
+static inline double center_outputs(const Task *task, Workspace *work, const uint32_t *rows, size_t m, const size_t k,
+                                    double *mean, double *squares)
 {
-    const size_t k = task->k;
     double all = 0.0;
     memset(mean, 0, sizeof(double) * k);
     *squares = 0.0;
@@ -150,7 +149,8 @@ static void grow_tree(const Task *task, Workspace *work, Nodes *nodes, uint64_t 
         uint32_t *rows = work->rows + first;
         double *mean = nodes->values + (size_t)node * k, squares;
         double all = task->codes ? count_classes(task, work, rows, m, mean, &squares)
-                                 : center_outputs(task, work, rows, m, mean, &squares);
+                     : k == 2    ? center_outputs(task, work, rows, m, 2, mean, &squares)
+                                 : center_outputs(task, work, rows, m, k, mean, &squares);
         nodes->feature[node] = -1;
         nodes->child[node] = -1;
         double level = 0.0;

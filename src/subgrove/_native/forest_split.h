@@ -194,7 +194,7 @@ static inline int dense_cuts(Workspace *work, const Column *column, const size_t
                              Cut *best_so_far)
 {
     Cut best = *best_so_far;
-    double left1 = 0.0, *left = k == 1 ? &left1 : work->left;
+    double few[2] = {0.0, 0.0}, *left = k <= 2 ? few : work->left; /* where k is known, they stay in registers */
     const size_t words = (column->missing >> 6) + 1;
     memset(work->bitmap, 0, sizeof(uint64_t) * words);
     fill_bins(work, column, k);
@@ -221,7 +221,7 @@ static inline int sorted_cuts(const Workspace *work, const uint64_t *keys, size_
     if (first == (uint32_t)(keys[m - 1] >> bits))
         return 0;
     Cut best = *best_so_far;
-    double left1 = 0.0, *left = k == 1 ? &left1 : work->left;
+    double few[2] = {0.0, 0.0}, *left = k <= 2 ? few : work->left; /* where k is known, they stay in registers */
     scan.last = first;
     for (size_t i = 0; i < m; i++) {
         uint32_t rank = (uint32_t)(keys[i] >> bits);
@@ -275,6 +275,16 @@ static inline int column_cuts(Workspace *work, const Column *column, const size_
 
 #include "forest_classes.h"
 
+/* The same with loops for the usual numbers of outputs. */
+static int known_cuts(Workspace *work, const Column *column, size_t k, int has_missing, Scan scan, Cut *best)
+{
+    if (k == 1)
+        return has_missing ? column_cuts(work, column, 1, 1, scan, best) : column_cuts(work, column, 1, 0, scan, best);
+    if (k == 2)
+        return has_missing ? column_cuts(work, column, 2, 1, scan, best) : column_cuts(work, column, 2, 0, scan, best);
+    return has_missing ? column_cuts(work, column, k, 1, scan, best) : column_cuts(work, column, k, 0, scan, best);
+}
+
 /* Evaluate the cuts of one column. Returns whether it varies in the node. */
 static int try_column(const Task *task, Workspace *work, const uint32_t *rows, size_t m, double all, uint32_t number,
                       Cut *best)
@@ -289,12 +299,8 @@ static int try_column(const Task *task, Workspace *work, const uint32_t *rows, s
         scan.missing_weight = task->codes ? count_missing(work, &column, k) : sum_missing(work, &column, k);
     if (task->codes)
         varies = class_cuts(work, &column, k, &scan, best);
-    else if (scan.missing_weight > 0.0)
-        varies = column_cuts(work, &column, k, 1, scan, best);
-    else if (k == 1)
-        varies = column_cuts(work, &column, 1, 0, scan, best);
     else
-        varies = column_cuts(work, &column, k, 0, scan, best);
+        varies = known_cuts(work, &column, k, scan.missing_weight > 0.0, scan, best);
     if (best->square != square || best->product != product) {
         best->feature = (int32_t)number;
         best->has_missing = scan.missing_weight > 0.0;

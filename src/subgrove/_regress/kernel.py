@@ -235,8 +235,10 @@ def fit_kernel(
     problem = _RidgeProblem.of(basis.features(scaled[rows]))
     fit = problem.fit(values[rows], problem.best_penalty(few[rows]))
     coefficients = basis.axes @ fit.slopes
-    left_out = values - fit.intercept - _gaussian(scaled, basis.landmarks) @ coefficients
-    left_out[rows] = fit.residuals
+    left_out = fit.residuals
+    if len(rows) < len(values):
+        left_out = values - fit.intercept - _gaussian(scaled, basis.landmarks) @ coefficients
+        left_out[rows] = fit.residuals
     if not exceeds_standard_error((values**2 - left_out**2).sum(axis=1)):
         return None
     used_parts = tuple(grams.design.parts[parts[at]] for at in used)

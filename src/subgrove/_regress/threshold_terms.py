@@ -27,6 +27,8 @@ _QUANTILES = np.arange(1, 10) / 10
 _SIGNIFICANT = 4.5  # standard errors of a correlation, for thousands of tested terms
 _MIN_DISTINCT = 10
 _REFINED = 13  # thresholds between two deciles, and again between two of these
+_TIED = 1e-10  # relative difference of errors that may be rounding
+_WITH_INDICATOR = {3: (2,), 4: (2,), 5: (4,)}  # by the number of columns of a term: the product with its indicator
 _RIDGE = 1e-6
 _MIN_ROWS = 100
 _ROWS_PER_COLUMN = 20  # of the training rows, for each column of all terms
@@ -120,9 +122,10 @@ def fit_threshold_terms(
         return None
     place = {grams.design.parts[at]: at for at in parts}
     changes: list[ThresholdTerm] = []
+    search = _Search.of(grams, parts)
     left, matrix = target, np.empty((len(target), 0))
     while len(changes) < _MOST_TERMS:
-        term = _best_term(grams, parts, left)
+        term = search.best(left)
         if term is None:
             break
         term = _refined(term, matrix, target, lambda part: grams.values[:, place[part]])
@@ -150,59 +153,104 @@ def fit_threshold_terms(
     return LinearFit(PredictorSum(linear, extra), in_row_order, noise)
 
 
-def _best_term(grams: FoldGrams, parts: Sequence[int], residuals: Floats) -> ThresholdTerm | None:
-    """Return the term with the largest correlation with the residuals; None if it is not significant."""
-    cuts = {at: np.unique(np.quantile(grams.values[:, at], _QUANTILES)) for at in parts}
-    cuts = {
-        at: own for at, own in cuts.items() if len(own) > 1 and len(np.unique(grams.values[:200, at])) >= _MIN_DISTINCT
-    }
-    steps = [(at, float(cut)) for at in parts[:_MOST_STEPS] if at in cuts for cut in cuts[at]]
-    others: list[tuple[int | None, float | None]] = [(None, None), *((at, None) for at in parts), *steps]
-    indicators = (
-        np.array([grams.values[:, at] > cut for at, cut in steps], dtype=np.float64).reshape(-1, len(residuals)).T
-    )
-    columns = np.column_stack([np.ones(len(residuals)), grams.values[:, list(parts)], indicators - indicators.mean(0)])
-    centred = residuals - residuals.mean()
-    spread = float(centred.std())
-    best: tuple[float, ThresholdTerm | None] = (_SIGNIFICANT, None)
-    if not spread > 0:
-        return None
-    weighted, total, squared = centred[:, None] * columns, centred @ columns, columns**2
-    everything = squared.sum(axis=0)
-    for at, own in cuts.items():
-        bins = np.searchsorted(own, grams.values[:, at], side="left")
-        one_hot = (bins[:, None] == np.arange(len(own) + 1)).astype(np.float64)
-        above, squares = _sums_above(one_hot.T @ weighted), _sums_above(one_hot.T @ squared)
-        # Projected on the column itself, so that a slope that is the same on both sides does not count.
-        with np.errstate(divide="ignore", invalid="ignore"):
-            share = squares / everything
-            sizes = squares * (1 - share)
-            scores = np.abs(above - share * total) / np.sqrt(sizes) / spread
-        scores = np.where(sizes > 0.02 * everything, scores, 0.0)
-        cut, times = np.unravel_index(int(np.argmax(scores)), scores.shape)
-        if scores[cut, times] > best[0]:
-            other, step = others[int(times)]
-            part = None if other is None else grams.design.parts[other]
-            best = float(scores[cut, times]), ThresholdTerm(grams.design.parts[at], float(own[cut]), part, step)
-    return best[1]
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """What the search for the best term has in common for all residuals."""
+
+    design: Design
+    cuts: dict[int, Floats]
+    others: list[tuple[int | None, float | None]]
+    columns: Floats
+    everything: Floats
+    bins: list[tuple[Floats, Floats]]  # indicators of the bins of a column, and squared columns summed above each cut
+
+    @classmethod
+    def of(cls, grams: FoldGrams, parts: Sequence[int]) -> _Search:
+        numbers = grams.values
+        cuts = {at: np.unique(np.quantile(numbers[:, at], _QUANTILES)) for at in parts}
+        cuts = {
+            at: own for at, own in cuts.items() if len(own) > 1 and len(np.unique(numbers[:200, at])) >= _MIN_DISTINCT
+        }
+        steps = [(at, float(cut)) for at in parts[:_MOST_STEPS] if at in cuts for cut in cuts[at]]
+        indicators = np.array([numbers[:, at] > cut for at, cut in steps], dtype=np.float64).reshape(-1, len(numbers)).T
+        columns = np.column_stack([np.ones(len(numbers)), numbers[:, list(parts)], indicators - indicators.mean(0)])
+        squared, bins = columns**2, []
+        for at, own in cuts.items():
+            code = np.searchsorted(own, numbers[:, at], side="left")
+            one_hot = (code[:, None] == np.arange(len(own) + 1)).astype(np.float64)
+            bins.append((one_hot, _sums_above(one_hot.T @ squared)))
+        return cls(
+            grams.design,
+            cuts,
+            [(None, None), *((at, None) for at in parts), *steps],
+            columns,
+            squared.sum(axis=0),
+            bins,
+        )
+
+    def best(self, residuals: Floats) -> ThresholdTerm | None:
+        """Return the term with the largest correlation with the residuals; None if it is not significant."""
+        centred = residuals - residuals.mean()
+        spread = float(centred.std())
+        best: tuple[float, ThresholdTerm | None] = (_SIGNIFICANT, None)
+        if not spread > 0:
+            return None
+        weighted, total = centred[:, None] * self.columns, centred @ self.columns
+        for (at, own), (one_hot, squares) in zip(self.cuts.items(), self.bins, strict=True):
+            above = _sums_above(one_hot.T @ weighted)
+            # Projected on the column itself, so that a slope that is the same on both sides does not count.
+            with np.errstate(divide="ignore", invalid="ignore"):
+                share = squares / self.everything
+                sizes = squares * (1 - share)
+                scores = np.abs(above - share * total) / np.sqrt(sizes) / spread
+            scores = np.where(sizes > 0.02 * self.everything, scores, 0.0)
+            cut, times = np.unravel_index(int(np.argmax(scores)), scores.shape)
+            if scores[cut, times] > best[0]:
+                other, step = self.others[int(times)]
+                part = None if other is None else self.design.parts[other]
+                best = float(scores[cut, times]), ThresholdTerm(self.design.parts[at], float(own[cut]), part, step)
+        return best[1]
 
 
 def _refined(term: ThresholdTerm, matrix: Floats, target: Floats, numbers: Any) -> ThresholdTerm:
     """Return the term with the threshold of the smallest squared error between the deciles around it."""
-    values = np.sort(numbers(term.above))
+    above = numbers(term.above)
+    values = np.sort(above)
     at = float(np.searchsorted(values, term.threshold)) / len(values)
+    columns = _regressors(term, numbers)
+    changing = [0, *_WITH_INDICATOR.get(columns.shape[1], ())]  # columns that depend on the threshold
+    factor: Floats | None = None if term.times is None else numbers(term.times)
+    if factor is not None and term.step is not None and term.times != term.above:
+        factor = (factor > term.step).astype(np.float64)
+    fixed = np.hstack([matrix, np.delete(columns, changing, axis=1), target[:, None]])
     reach = 0.1
     for _ in range(2):
         levels = np.clip(at + np.linspace(-reach, reach, _REFINED), 0.02, 0.98)
         trials = [replace(term, threshold=_between(values, level)) for level in levels]
-        errors = []
-        for trial in trials:
-            columns = np.hstack([matrix, _regressors(trial, numbers)])
-            coefficients, intercept = _least_squares(columns, target)
-            errors.append(float(((target - intercept - columns @ coefficients) ** 2).sum()))
-        best = int(np.argmin(errors))
+        steps = (above[:, None] > np.array([one.threshold for one in trials])).astype(np.float64)
+        parts = [fixed, steps] if factor is None else [fixed, steps, steps * factor[:, None]]
+        errors = _errors_of_trials(np.hstack(parts), fixed.shape[1])
+        best = int(np.flatnonzero(errors <= errors.min() + _TIED * float(target @ target))[0])
         term, at, reach = trials[best], float(levels[best]), 2 * reach / (_REFINED - 1)
     return term
+
+
+def _errors_of_trials(columns: Floats, n_fixed: int) -> Floats:
+    """Return the sum of squares left by fits to the last fixed column: each by the others and the columns of a trial.
+
+    The columns of trials follow: the first one of each trial, then perhaps the second one of each.
+    """
+    centred = columns - columns.mean(axis=0)
+    products = centred.T @ centred
+    errors = np.empty(_REFINED)
+    for trial in range(_REFINED):
+        own = [*range(n_fixed - 1), *range(n_fixed + trial, len(products), _REFINED)]
+        gram, target = products[np.ix_(own, own)], products[own, n_fixed - 1]
+        ridge = _RIDGE * max(float(np.trace(gram)), 1e-300)
+        coefficients = np.linalg.solve(gram + ridge * np.eye(len(own)), target)
+        left = products[n_fixed - 1, n_fixed - 1] - 2 * coefficients @ target + coefficients @ gram @ coefficients
+        errors[trial] = left
+    return errors
 
 
 def _between(values: Floats, level: float) -> float:

@@ -20,7 +20,9 @@ with the number of rows.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
@@ -59,26 +61,21 @@ def exchangeability_test(
     """
     n, m = len(others), len(values)
     selected = np.vstack([np.zeros((1, n), dtype=np.intp), rng.integers(m, size=(_N_PERMUTATIONS, n))])
-    selected += m * np.arange(n)
-    groups = list(_functions_of_others(others, reference, rng))
+    selected = np.ascontiguousarray((selected + m * np.arange(n)).T)
+    groups: list[_Waves | _Indicators] = list(_functions_of_others(others, reference, rng))
     statistics: dict[tuple[str, int], Floats] = {}
-    largest = np.zeros(len(selected))
+    largest = np.zeros(selected.shape[1])
     for name, score in _scores(values, reference):
         deviations = score - score.mean(axis=1, keepdims=True)
         size = float(np.sqrt(np.mean(deviations**2)))
         if size < _MIN_SCALE:
             continue
-        drawn = (deviations / size).astype(np.float32).ravel().take(selected)
-        for at, (functions, starts) in enumerate(groups):
-            own = (drawn**2) @ (functions**2).sum(axis=1)  # only products of different rows have mean 0
-            squares = (drawn @ functions) ** 2
-            total = squares.sum(axis=1) - own
-            if len(starts):
-                by_column = np.add.reduceat(squares - drawn**2 @ functions**2, starts, axis=1).max(axis=1) / n
-            else:
-                by_column = total * (_WAVE_FACTOR / (_N_FREQUENCIES * n**2))
-            largest = np.maximum(largest, by_column)
-            statistics[name, at] = statistics.get((name, at), 0.0) + total.astype(np.float64)
+        drawn = (deviations / size).astype(np.float32).ravel().take(selected)  # (rows, permutations)
+        squared = drawn**2
+        for at, functions in enumerate(groups):
+            total, by_column = functions.sums(drawn, squared)
+            largest = np.maximum(largest, by_column / n)
+            statistics[name, at] = statistics.get((name, at), 0.0) + total
     if not statistics:
         return 1.0, "", 0.0
     array = np.array(list(statistics.values()))
@@ -118,15 +115,68 @@ def _scores(values: Sequence[Points], reference: Sequence[Points]) -> Iterator[t
         yield name, (np.exp(-0.5 * squared / width**2) * same).mean(axis=2)
 
 
+@dataclass(frozen=True, eq=False)
+class _Waves:
+    """Smooth functions of all other columns (rows, functions)."""
+
+    functions: Singles
+
+    def sums(self, drawn: Singles, squared: Singles) -> tuple[Floats, Floats]:
+        """Return the sum of the squared sums over rows, without those of single rows, and the size of waves."""
+        own = (self.functions**2).sum(axis=1) @ squared  # only products of different rows have mean 0
+        total = (((self.functions.T @ drawn) ** 2).sum(axis=0) - own).astype(np.float64)
+        return total, total * (_WAVE_FACTOR / (_N_FREQUENCIES * len(drawn)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Indicators:
+    """Centred indicators of groups of rows, divided by the root of their size; sums over few rows each are cheap.
+
+    Attributes
+    ----------
+    groups : sparse array (groups, rows)
+        1 where a row is in a group.
+    centre : float array (groups, 1)
+        Subtracted from each.
+    starts : list of int
+        First group of each column.
+    """
+
+    groups: Any
+    centre: Singles
+    starts: list[int]
+
+    @classmethod
+    def of(cls, codes: Sequence[Rows]) -> _Indicators:
+        """Return the groups of rows with equal codes of a column; single rows are none."""
+        from scipy.sparse import csr_array
+
+        counts, members = [np.bincount(code) for code in codes], []
+        for code, count in zip(codes, counts, strict=True):
+            order = np.argsort(code.astype(np.uint16 if len(count) < 2**16 else np.intp), kind="stable")
+            members.append(order[(count > 1)[code[order]]])
+        sizes = [count[count > 1] for count in counts]
+        ends, size = np.cumsum([0, *np.concatenate(sizes)]), (len(np.concatenate(sizes)), len(codes[0]))
+        groups = csr_array((np.ones(ends[-1], dtype=np.float32), np.concatenate(members), ends), shape=size)
+        starts = np.cumsum([0, *map(len, sizes)])[:-1].tolist()
+        return cls(groups, (np.diff(ends)[:, None] / size[1]).astype(np.float32), starts)
+
+    def sums(self, drawn: Singles, squared: Singles) -> tuple[Floats, Floats]:
+        """Return the sum of the squared sums over rows, without those of single rows, and the largest of a column."""
+        inside, alone = self.groups @ drawn, self.groups @ squared
+        products = (inside - self.centre * drawn.sum(axis=0)) ** 2
+        products -= (1 - 2 * self.centre) * alone + self.centre**2 * squared.sum(axis=0)
+        products = products.astype(np.float64) / np.diff(self.groups.indptr)[:, None]
+        return products.sum(axis=0), np.add.reduceat(products, self.starts, axis=0).max(axis=0)
+
+
 def _functions_of_others(
     others: Points, reference: Sequence[Points], rng: np.random.Generator
-) -> Iterator[tuple[Singles, list[int]]]:
-    """Yield groups of functions of the other columns (rows, functions): constant, bins, equal values, and waves.
-
-    Beside them where the functions of each column start, if they are indicators of groups of rows.
-    """
+) -> Iterator[_Waves | _Indicators]:
+    """Yield groups of functions of the other columns: constant, bins, equal values, and waves."""
     n = len(others)
-    yield np.full((n, 1), 1 / np.sqrt(n), dtype=np.float32), [0]
+    everything = _Indicators.of([np.zeros(n, dtype=np.intp)])
+    yield replace(everything, centre=np.zeros_like(everything.centre))
     matrix = others.matrix
     is_label = np.arange(matrix.shape[1]) >= others.numbers.shape[1]
     if matrix.shape[1] > _MAX_COLUMNS:
@@ -134,11 +184,12 @@ def _functions_of_others(
         size = np.abs((mean - mean.mean()) @ matrix) / (matrix.std(axis=0) + 1e-12)
         kept = np.argsort(-size, kind="stable")[:_MAX_COLUMNS]
         matrix, is_label = matrix[:, kept], is_label[kept]
-    bins: list[Floats] = []
-    values: list[Floats] = []
-    bin_starts, value_starts, angle = [], [], np.zeros((n, _N_FREQUENCIES))
+    bins: list[Rows] = []
+    values: list[Rows] = []
+    angle = np.zeros((n, _N_FREQUENCIES))
     width = max(1.0, np.sqrt(matrix.shape[1]) / 2)  # of the kernel: wider for more columns
-    for column, labelled in zip(matrix.T, is_label, strict=True):
+    cuts = np.quantile(matrix, np.arange(1, _N_BINS) / _N_BINS, axis=0).T if matrix.shape[1] else matrix.T
+    for column, labelled, inner in zip(matrix.T, is_label, cuts, strict=True):
         distinct, code = np.unique(column, return_inverse=True)
         if len(distinct) == 1:
             continue
@@ -148,20 +199,15 @@ def _functions_of_others(
             angle += column[:, None] * rng.normal(size=_N_FREQUENCIES) / width
         if len(distinct) > _MAX_VALUES:
             if len(distinct) < _TIED * n:
-                value_starts.append(len(values))
-                values += _indicators(code)
+                values.append(code)
             if labelled:
                 continue
-            code = np.searchsorted(np.quantile(column, np.arange(1, _N_BINS) / _N_BINS), column)
-        bin_starts.append(len(bins))
-        bins += _indicators(code)
-    waves = [*np.cos(angle).T, *np.sin(angle).T] if angle.any() else []
-    for functions, starts in ((bins, bin_starts), (values, value_starts), (waves, [])):
-        if functions:
-            group = np.column_stack(functions)
-            yield (group - group.mean(axis=0)).astype(np.float32), starts
-
-
-def _indicators(code: Rows) -> list[Floats]:
-    counts = np.bincount(code)
-    return [(code == at) / np.sqrt(counts[at]) for at in np.flatnonzero(counts > 1)]
+            code = np.searchsorted(inner, column)
+        bins.append(code)
+    for codes in (bins, values):
+        repeated = [code for code in codes if np.bincount(code).max() > 1]
+        if repeated:
+            yield _Indicators.of(repeated)
+    if angle.any():
+        group = np.column_stack([np.cos(angle), np.sin(angle)])
+        yield _Waves((group - group.mean(axis=0)).astype(np.float32))

@@ -119,11 +119,10 @@ def _held_out_crps(
 ) -> Floats:
     """Return the CRPS of held-out rows by an ensemble of donors from each tree."""
     leaves, test_leaves = forest.leaves(train), forest.leaves(test)
-    drawn = [
-        values[_donors(leaves[:, tree], test_leaves[:, tree], rng.random(len(test)))]
-        for tree in range(leaves.shape[1])
-        for _ in range(_DONORS_PER_TREE)
-    ]
+    drawn = []
+    for tree in range(leaves.shape[1]):
+        points = rng.random((_DONORS_PER_TREE, len(test)))
+        drawn += list(values[_donors(leaves[:, tree], test_leaves[:, tree], points)])
     return ensemble_crps(np.column_stack(drawn), own)
 
 
@@ -136,7 +135,7 @@ def ensemble_crps(ensemble: Floats, own: Floats) -> Floats:
 
 
 def _donors(leaf: Rows, wanted: Rows, points: Floats) -> Rows:
-    """Return for each wanted leaf a row in it, the one at a point between 0 and 1."""
+    """Return for each wanted leaf a row in it, the one at a point between 0 and 1; points may have several rows."""
     order = np.argsort(leaf, kind="stable")
     ordered = leaf[order]
     start, end = np.searchsorted(ordered, wanted, side="left"), np.searchsorted(ordered, wanted, side="right")
