@@ -11,7 +11,7 @@ import pytest
 
 import subgrove as sg
 from subgrove._effects import interaction_strength
-from subgrove._models.tree_ensemble.trusted import CHECK_ROWS, TREE_STEPS
+from subgrove._models.tree_ensemble.reading import CHECK_ROWS, TREE_STEPS
 from subgrove._native import loader
 from subgrove.exceptions import ParameterError
 

@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 import subgrove as sg
 from subgrove._effects import plan, tree_steps
 from subgrove._models.predictor import Predictor
-from subgrove._models.tree_ensemble.trusted import CHECK_ROWS, TREE_STEPS
+from subgrove._models.tree_ensemble.reading import CHECK_ROWS, TREE_STEPS
 from subgrove._native import loader
 from tests.models.tree_ensemble.fitted import EXTREME, LIGHT, frame, frame_target, library, table, target
 

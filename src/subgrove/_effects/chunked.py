@@ -29,7 +29,7 @@ from subgrove._effects.grid import as_points, has_levels
 from subgrove._effects.plan import EffectPlan, EffectSpec
 from subgrove._effects.result import Effect
 from subgrove._effects.subgroup_rows import EffectGroup, FeatureData, SubgroupRows, count_values, rows_by_subgroup
-from subgrove._models.tree_ensemble.trusted import TREE_STEPS, model_predictions
+from subgrove._models.tree_ensemble.reading import TREE_STEPS, model_predictions
 from subgrove._scale import LargeData
 from subgrove._scale.engines import ChunkArrays, run_chunks
 from subgrove._scale.large_data import check_column_name, model_columns, select_columns

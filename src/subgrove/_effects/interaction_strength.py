@@ -22,8 +22,8 @@ from subgrove._effects.predict import ModelOutputs, batch_rows, model_for_effect
 from subgrove._models.predictor import Predictor
 from subgrove._models.tree_ensemble.ensemble import NotReadable
 from subgrove._models.tree_ensemble.pairs import PairDependence
+from subgrove._models.tree_ensemble.reading import CHECK_ROWS, TREE_STEPS, Encode, model_predictions, trusted_steps
 from subgrove._models.tree_ensemble.steps import StepFunctions
-from subgrove._models.tree_ensemble.trusted import CHECK_ROWS, TREE_STEPS, Encode, model_predictions, trusted_steps
 from subgrove._subgroups import Partition
 from subgrove.exceptions import InputError, ParameterError
 from subgrove.trees.nodes import ALL_ROWS

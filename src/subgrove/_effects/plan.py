@@ -32,7 +32,7 @@ from subgrove._effects.predict import EffectPredictor, ModelOutputs, batch_rows,
 from subgrove._effects.result import Effect
 from subgrove._effects.subgroup_rows import EffectGroup, FeatureData, SubgroupRows, rows_by_subgroup
 from subgrove._effects.tree_steps import Work, summaries_from_trees
-from subgrove._models.tree_ensemble.trusted import TREE_STEPS
+from subgrove._models.tree_ensemble.reading import TREE_STEPS
 from subgrove._subgroups import Partition, Subgroups, find_subgroups
 from subgrove._subgroups.subgroups import AUTO
 from subgrove.exceptions import ColumnError, InputError, ParameterError

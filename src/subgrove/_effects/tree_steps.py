@@ -18,8 +18,8 @@ from subgrove._data.replace_columns import Column, Frames
 from subgrove._effects.predict import EffectPredictor, GridBlock, PredictionRequest, RequestedRows
 from subgrove._models.tree_ensemble.curves import ChangedColumn, changed_margins
 from subgrove._models.tree_ensemble.places import Places
+from subgrove._models.tree_ensemble.reading import CHECK_ROWS, Encode, trusted_steps
 from subgrove._models.tree_ensemble.steps import StepFunctions
-from subgrove._models.tree_ensemble.trusted import CHECK_ROWS, Encode, trusted_steps
 
 _PASS_NUMBERS = 1 << 24  # margins that one pass over the trees returns at most
 _FEW = 8  # predictions of a row that are cheaper than its step functions

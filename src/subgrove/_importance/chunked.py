@@ -25,7 +25,7 @@ from subgrove._importance.spec import ImportanceSpec, versions
 from subgrove._importance.tables import ResultInputs
 from subgrove._models.predictor import gives_probabilities, read_model, response_for
 from subgrove._models.tree_ensemble.ensemble import NotReadable
-from subgrove._models.tree_ensemble.trusted import TREE_STEPS, model_predictions
+from subgrove._models.tree_ensemble.reading import TREE_STEPS, model_predictions
 from subgrove._scale import as_large, is_large
 from subgrove._scale.engines import run_chunks
 from subgrove._scale.large_data import check_column_name, model_columns

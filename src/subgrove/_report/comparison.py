@@ -36,18 +36,16 @@ class Comparison(Part, frozen=True):
             raise ValueError("names must have one more than summaries and differences")
 
 
-def named_models(model: Any) -> dict[str, Any]:
+def named_models(model: Mapping[Any, Any] | Sequence[Any]) -> dict[str, Any]:
     """Return the models to report on by name: those of a dict, or of a list, named after their classes."""
     if isinstance(model, Mapping):
         named = {str(name): each for name, each in model.items()}
-    elif isinstance(model, list | tuple):
+    else:
         kinds = [type(each).__name__ for each in model]
         named = {
             kind if kinds.count(kind) == 1 else f"{kind} {kinds[: at + 1].count(kind)}": each
             for at, (kind, each) in enumerate(zip(kinds, model, strict=True))
         }
-    else:
-        return {"": model}
     if len(named) < 2:
         raise ParameterError(
             f"model has {len(named)} models, but a comparison needs two. Pass the model itself to report on one."

@@ -317,7 +317,8 @@ def report(
     >>> print(found.summary.features[0].headline)
     yr is important: 273 (95 % interval 221 to 322).
     """
-    texts, models, seed = read_labels(labels), named_models(model), read_seed(random_state)
+    texts, seed = read_labels(labels), read_seed(random_state)
+    models = named_models(model) if isinstance(model, Mapping | list | tuple) else {"": model}
     found = []
     for each in models.values():
         messages: list[str] = []

@@ -203,7 +203,7 @@ def lookup_for(
     n = context.frames.n_rows
     column = first.changes.get(feature[0])
     known = context.baseline_predictions
-    if known is None or len(feature) > 1 or not isinstance(column, Donors) or n * n_repeats < MIN_ROWS:
+    if known is None or len(feature) > 1 or not isinstance(column, Donors):
         return None
     if "row_classes" not in context.cache:
         context.cache["row_classes"] = row_classes(context.table, context.frames)

@@ -21,9 +21,8 @@ from subgrove._models.predictor import Predictions, Predictor
 from subgrove._models.tree_ensemble.ensemble import NotReadable, TreeEnsemble, require
 from subgrove._models.tree_ensemble.inputs import TreeInputs
 from subgrove._models.tree_ensemble.places import Places
-from subgrove._models.tree_ensemble.reading import read_ensemble
+from subgrove._models.tree_ensemble.reading import CHECK_ROWS, check_margins, read_ensemble, use_tree_steps
 from subgrove._models.tree_ensemble.steps import StepFunctions
-from subgrove._models.tree_ensemble.trusted import CHECK_ROWS, check_margins, use_tree_steps
 from subgrove._scoring.context import PredictionJob, ScoringContext
 from subgrove.samplers.base import Feature
 
