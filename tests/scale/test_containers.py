@@ -212,7 +212,7 @@ def test_a_file_with_other_values_after_the_sample_was_drawn_is_an_error(
 
     for number in range(3):
         write(number, 0.0)
-    written = []
+    written: list[int] = []
 
     def model(X: Any) -> Any:
         if not written:  # the sample has been drawn

@@ -204,7 +204,7 @@ class NarwhalsContainer:
 
     def like(self, place: int, column: Any, name: str) -> Any:
         if getattr(column, "implementation", None) != self.backend:  # from another container
-            items = column.to_list() if hasattr(column, "to_list") else column.tolist()
+            items = column.tolist() if hasattr(column, "tolist") else column.to_list()
             plain = [None if is_missing(value) else value for value in items]
             column = self.nw.new_series("", plain, backend=self.backend)
         return self._cast(column, self.column(place))

@@ -200,7 +200,7 @@ def importance(
     fitted = fit(spec, data)
     context, residuals = _context(spec, data, fitted, predictor, probabilities)
     results = score_features(context, data.features, n_jobs, progress=True)
-    if context.tree is None:
+    if context.tree is None and context.baseline_predictions is not None:
         context.cache["n_rows_again"] = check_repeatable(predictor, context.frames, context.baseline_predictions)
     return _result(spec, data, fitted, context, results, residuals)
 

@@ -55,8 +55,8 @@ _SEEN_ROWS = 5
 
 
 def _digest(column: Any) -> int:
-    values = column.to_list()  # objects that print as their address are known by their type
-    return hash64(*(type(one) if type(one).__repr__ is object.__repr__ else repr(one) for one in values))
+    by_address: Any = object.__repr__  # objects that print as their address are known by their type
+    return hash64(*(type(one) if type(one).__repr__ is by_address else repr(one) for one in column.to_list()))
 
 
 @dataclass(frozen=True)
