@@ -1,6 +1,6 @@
 """Coverage of the default interval where donors are training rows, with and without their noise.
 
-    python benchmarks/donor_noise.py [--runs 300]
+    python benchmarks/donor_noise.py [--runs 300] [--least 20] [--jobs 2]
 
 A normal column that is independent of the others, squared error, true importance 2; several numbers of training and
 test rows. Fewer runs for the larger ones.
@@ -39,11 +39,13 @@ def covered(seed: int, n_train: int, n_test: int) -> tuple[bool, bool]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=300)
-    runs = parser.parse_args().runs
+    parser.add_argument("--least", type=int, default=20, help="runs of the largest tables")
+    parser.add_argument("--jobs", type=int, default=2)
+    arguments = parser.parse_args()
     print("| training rows | test rows | runs | covered | without the noise of donors |\n|--:|--:|--:|--:|--:|")
     for n_train, n_test in SIZES:
-        own = max(20, runs * 1000 // max(n_test, 1000))
-        found = np.array(Parallel(2)(delayed(covered)(seed, n_train, n_test) for seed in range(own)), dtype=float)
+        own = max(arguments.least, arguments.runs * 1000 // max(n_test, 1000))
+        found = np.array(Parallel(arguments.jobs)(delayed(covered)(seed, n_train, n_test) for seed in range(own)), dtype=float)
         shares = " | ".join(f"{100 * share:.1f} %" for share in found.mean(axis=0))
         print(f"| {n_train:,} | {n_test:,} | {own} | {shares} |", flush=True)
 

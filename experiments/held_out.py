@@ -2,7 +2,8 @@
 
 `FIRST` was written before the candidates were last changed, and showed what to change; `SECOND` was written
 afterwards, and nothing was changed because of it. Options: `--set first|second`, `--reps`, `--rows 1000 300`.
-`--check` prints instead how often the fidelity check finds a difference, and a large one, by the bias of the estimate.
+`--check` prints instead how often the fidelity check finds a difference, a large one, and an uncertain sampler, by the
+bias of the estimate.
 """
 
 from __future__ import annotations
@@ -343,8 +344,10 @@ def check(chosen: Mapping[str, ConditionalDraw], n_train: int, repetitions: int,
     table["bias"] = pd.cut(bias, [0, 0.1, 0.25, 0.5, 1, np.inf])
     table["difference"] = table["fidelity"].isin(["small difference", "failed"])
     table["failed"] = table["fidelity"] == "failed"
+    table["uncertain"] = table["fidelity"] == "uncertain sampler"
     by = table.groupby(["sampler", "bias"], observed=True)
-    return by.agg(runs=("failed", "size"), difference=("difference", "mean"), failed=("failed", "mean")).round(2)
+    shares = {name: (name, "mean") for name in ("difference", "failed", "uncertain")}
+    return by.agg(runs=("failed", "size"), **shares).round(2)
 
 
 def main() -> None:

@@ -44,6 +44,11 @@ def checked(X: Any, draw: Draw | dict[str, Any], seed: int = 0, weights: Any = N
         return ResampledFeature(RowGroups.single(len(X)), lambda: draws(first))
 
     class Sampler:
+        unfitted = None
+
+        def of_feature(self, table: Any, feature: Any) -> Any:
+            return self, table
+
         def resample(self, *args: Any, **options: Any) -> ResampledFeature:
             return resampled(MAX_DRAWS)
 

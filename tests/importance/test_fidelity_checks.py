@@ -13,7 +13,9 @@ from matplotlib import pyplot as plt
 
 import subgrove as sg
 from subgrove._importance.tables import NOT_REALISTIC
+from subgrove._scoring import fidelity_check
 from subgrove.exceptions import ParameterError
+from subgrove.samplers.fit import cross_fitted
 
 BIKE_EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "bike.py"
 
@@ -142,6 +144,73 @@ def test_fidelity_checks_change_neither_numbers_nor_predictions() -> None:
         assert "fidelity_check" not in without.overall
         assert len(without.fidelity_checks) == 0
         assert "auc" in without.fidelity_checks
+
+
+def product(n: int, seed: int) -> sg.datasets.Dataset:
+    """x1 is the product of three columns plus noise: 150 rows are too few to learn it, 2,000 are not."""
+    return sg.simulate.structure("three-way product").sample(n, random_state=seed)
+
+
+def checked_product(n_train: int, seed: int, **options: Any) -> sg.ImportanceResult:
+    test, train = product(100, 100 + seed), product(n_train, seed).X
+    f = sg.simulate.structure("three-way product").model
+    return sg.importance(f, test.X, test.y, **{"train": train, "features": ["x1"], "random_state": seed, **options})
+
+
+def test_a_sampler_learned_from_too_few_rows_is_uncertain_or_differs() -> None:
+    # Of 20 other runs with 300 training rows all were uncertain or different; with the test rows alone, a third.
+    found = [checked_product(300, seed) for seed in range(4)]
+    assert [verdicts(one)["x1"] for one in found].count("passed") <= 1
+    uncertain = next(one for one in found if verdicts(one)["x1"] == "uncertain sampler")
+    assert "halves of the 300 training rows differ" in uncertain.fidelity_checks["reason"].iloc[0]
+    assert uncertain.fidelity_checks["p_value"].iloc[0] > 0.05
+    assert any("sampler of x1 is uncertain" in each for each in uncertain.explain("x1").sentences)
+    assert "!" not in repr(uncertain)
+
+
+def test_the_sampler_of_a_linear_relation_is_not_uncertain() -> None:
+    # Draws of the halves differ from the other halves in 5 % of runs; more than 2 of 8 have a probability of 0.6 %.
+    rng, found = np.random.default_rng(5), []
+    for seed in range(8):
+        z = rng.normal(size=(400, 3))
+        z[:, 0] += z[:, 1]
+        options: dict[str, Any] = {"train": z[100:], "features": ["x0"], "random_state": seed}
+        found.append(verdicts(sg.importance(lambda X: X[:, 0], z[:100], z[:100, 0], **options))["x0"])
+    assert found.count("uncertain sampler") <= 2
+
+
+def test_samplers_that_are_not_learned_are_never_uncertain(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fidelity_check, "cross_fitted", None)  # a call would be an error
+    known = sg.simulate.structure("three-way product").sampler
+    for sampler in ("marginal", "subgroups", known):
+        train = None if sampler is known else product(300, 1).X
+        assert verdicts(checked_product(300, 1, sampler=sampler, train=train))["x1"] != "uncertain sampler"
+
+
+def test_samplers_are_fitted_on_halves_of_at_most_1000_rows_and_10000_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = []
+
+    def spy(method: Any, X: Any, *others: Any) -> Any:
+        sizes.append(len(X))
+        return cross_fitted(method, X, *others)
+
+    monkeypatch.setattr(fidelity_check, "cross_fitted", spy)
+    monkeypatch.setattr(fidelity_check, "LEVEL", 0.0)  # so that test rows pass
+    for n_train in (99, 100, 1000, 1001):
+        checked_product(n_train, 1)
+    assert sizes == [100, 1000]
+    train, test = (product(n, 1).X for n in (1000, 100))
+    for table in (train, test):
+        table[[f"z{number}" for number in range(6)]] = 0.0
+    sg.importance(lambda X: X["x1"], test, test["x1"], train=train, features=["x1"], random_state=1)  # 11 columns
+    assert sizes == [100, 1000]
+
+
+def test_uncertain_samplers_depend_on_neither_jobs_nor_features_nor_predictions() -> None:
+    one, two = checked_product(300, 1), checked_product(300, 1, features=["x3", "x1"], n_jobs=2)
+    assert one.fidelity_checks["reason"].iloc[0] == two.fidelity_checks["reason"].iloc[1]
+    unchecked = checked_product(300, 1, check_fidelity=False)
+    assert one.settings["n_rows_predicted"] == unchecked.settings["n_rows_predicted"]
 
 
 class Once:

@@ -186,6 +186,8 @@ def _fidelity_sentences(score: FeatureResult) -> list[str]:
         return [f"Rows with {score.title} resampled are realistic{auc}."]
     if check.verdict == "small difference":
         return [f"Resampled values differ from real ones, but not much: {check.reason}."]
+    if check.verdict == "uncertain sampler":
+        return [f"The sampler of {score.title} is uncertain: {check.reason}."]
     if check.verdict == "failed":
         return [f"This estimate is unreliable: {check.reason}."]
     return [f"Whether resampled rows are realistic is unknown: {check.reason}."]

@@ -87,7 +87,7 @@ class ScoringSource(ResultInputs):
         trees = {feature: one for feature, one in samplers.items() if one.split_columns(feature) is not None}
         nothing: Any = None
         checker = context.fidelity_checker
-        checker = None if checker is None else replace(checker, resample=nothing)
+        checker = None if checker is None else replace(checker, resample=nothing, on_halves=None)
         light = replace(context, frames=nothing, table=nothing, sampler=nothing, fidelity_checker=checker)
         light = replace(light, predictor=context.predictor.fresh())
         return cls(

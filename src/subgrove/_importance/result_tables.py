@@ -147,7 +147,8 @@ class ImportanceTables(ImportanceData):
         `auc` is that of a classifier of resampled against real rows, 0.5 if it cannot separate them. `mmd` is their
         distance, 1 being that of marginal resampling. `p_value` is that of a permutation test of whether real values
         are exchangeable with resampled ones, `size` that of their difference, in standard deviations. `fidelity` is
-        "passed", "small difference" (significant, but with a size below 0.3 and an AUC below 0.75), "failed" or
+        "passed", "uncertain sampler" (no difference, but one in the training rows for samplers fitted on halves of
+        these), "small difference" (significant, but with a size below 0.3 and an AUC below 0.75), "failed" or
         "unknown". Empty if `importance` was called with check_fidelity=False.
         """
         columns = ("feature", "n", "auc", "auc_std_error", "mmd", "p_value", "size", "fidelity", "reason")

@@ -90,7 +90,8 @@ class Estimate(Part, frozen=True):
 class FidelitySummary(Part, frozen=True):
     """The fidelity check: whether resampled rows are realistic. An `auc` of 0.5 and an `mmd` of 0 are best.
 
-    `verdict` is "passed", "small difference", "failed" or "unknown" (for example with too few rows).
+    `verdict` is "passed", "uncertain sampler", "small difference", "failed" or "unknown" (for example with too few
+    rows).
     """
 
     verdict: str

@@ -185,6 +185,8 @@ def fidelity_sentence(name: str, one: FidelitySummary, reason: str, how: str) ->
         return tidy(f"Rows with {how} {name} are realistic{auc}.")
     if one.verdict == "small difference":
         return tidy(f"Rows with {how} {name} differ from real ones, but not much: {reason}.")
+    if one.verdict == "uncertain sampler":
+        return tidy(f"The sampler of {name} is uncertain: {reason}.")
     if one.verdict == "failed":
         return tidy(f"Rows with {how} {name} fail the fidelity check: {reason}.")
     return tidy(f"The fidelity of rows with {how} {name} is unknown: {reason}.")

@@ -6,6 +6,8 @@ Requirements this design meets:
 - cost is bounded: at most 1,000 rows, 10 draws, 60 small trees, and some arrays of 250 x 250, for any number of rows;
 - draws from the true conditional distribution differ from real values in 5 % of runs by construction, the level of a
   permutation test; the check fails if the difference is also large (`docs/decisions`, 0014);
+- a sampler that was learned from few rows is checked on these, too, fitted on halves of them: the test rows alone are
+  too few to find differences that are as large as the standard error;
 - if it is not possible, the verdict is "unknown", with the reason; it never interrupts the computation.
 """
 
@@ -24,14 +26,16 @@ from subgrove._core.execution import KeyedStreams, Keys, Streams, stream
 from subgrove._core.kinds import Floats, Rows
 from subgrove._data.encode import PointEncoding, columns_with_missing
 from subgrove._data.replace_columns import Changes, Frames, changes_of, concatenate_changes
-from subgrove._data.table import Table, read_like
+from subgrove._data.table import Table, read_like, read_table
 from subgrove._scoring.exchangeability import exchangeability_test
 from subgrove._scoring.two_sample import PairedRows, Points, two_sample_test
+from subgrove.exceptions import SubgroveError
 from subgrove.samplers.base import Feature, FittedSampler, title
+from subgrove.samplers.fit import cross_fitted
 from subgrove.samplers.resampled_feature import ResampledFeature
 from subgrove.trees.training import select_columns
 
-Verdict = Literal["passed", "small difference", "failed", "unknown"]
+Verdict = Literal["passed", "uncertain sampler", "small difference", "failed", "unknown"]
 
 MAX_ROWS = 1000
 MIN_ROWS = 50
@@ -42,6 +46,8 @@ MAX_DRAWS = 10
 """Draws that are checked, and further ones that they are scored by."""
 LEVEL = 0.05
 """Real and resampled values differ significantly if the p-value is at most this."""
+MAX_TRAINING_ROWS, MAX_TRAINING_CELLS = 1000, 10_000
+"""With more training rows, or rows times columns, samplers are not fitted on halves of them, for the cost."""
 LARGE, LARGE_AUC = 0.3, 0.75
 """A check fails if they do, and the size of the difference, or the AUC of the classifier, is at least this."""
 _STREAM = "certificate"  # name of the random streams: part of the results for a given seed
@@ -61,8 +67,9 @@ class FidelityCheck:
 
     Attributes
     ----------
-    verdict : {"passed", "small difference", "failed", "unknown"}
-        Whether resampled rows are realistic; "unknown" if the check was not possible.
+    verdict : {"passed", "uncertain sampler", "small difference", "failed", "unknown"}
+        Whether resampled rows are realistic; "uncertain sampler" if no difference was found, but one is found in the
+        training rows for samplers that are fitted on halves of these; "unknown" if the check was not possible.
     reason : str
         Reason of the verdict.
     auc : float
@@ -109,6 +116,8 @@ class FidelityChecker:
         Seed; the random streams differ from those of the samplers.
     keys : uint64 array or None
         Keys of all rows of large data.
+    on_halves : callable or None
+        Returns the checker of the training rows for a feature, whose sampler is fitted on halves of these.
     """
 
     frames: Frames
@@ -117,6 +126,7 @@ class FidelityChecker:
     resample: Callable[[Feature, Streams], ResampledFeature]
     seed: int
     keys: Keys | None = None
+    on_halves: Callable[[Feature], FidelityChecker | None] | None = None
 
     @classmethod
     def of(
@@ -141,7 +151,8 @@ class FidelityChecker:
         if len(rows) > MAX_ROWS:
             share = None if weights is None else weights[rows] / weights[rows].sum()
             rows = np.sort(stream(seed, _STREAM).choice(rows, MAX_ROWS, replace=False, p=share))
-        return cls(frames, rows, table.rows(rows), resample, seed, keys)
+        on_halves = partial(_checker_of_halves, sampler, sampled, seed)
+        return cls(frames, rows, table.rows(rows), resample, seed, keys, on_halves)
 
     def read(self, draws: Sequence[Changes], resample: Callable[[], ResampledFeature]) -> list[Table] | str:
         """Return the selected rows of draws, or the reason why not; without any, of those that `resample` makes."""
@@ -160,22 +171,49 @@ class FidelityChecker:
 
     def check(self, feature: Feature, drawn: list[Table] | str) -> FidelityCheck:
         """Check draws, as returned by `read`, with the help of further ones."""
-        n, key = len(self.rows), f"{_STREAM}, reference of {title(feature)}"
+        n, points = len(self.rows), self._read_points(feature, drawn)
+        if isinstance(points, str):
+            return FidelityCheck("unknown", points, n=n)
+        others, values, reference = points
+        rng = stream(self.seed, f"{_STREAM} of {title(feature)}")
+        auc, error, mmd = two_sample_test(PairedRows(others, values[0], values[1]), rng)
+        p_value, score, size = exchangeability_test(others, values, reference, rng)
+        position = mmd.squared / mmd.marginal if mmd.marginal > _MIN_RATIO * mmd.noise else float("nan")
+        verdict, reason = _verdict(p_value, score, size, auc, auc - _Z * error > 0.5, n)
+        if verdict == "passed":
+            verdict, reason = self._verdict_of_halves(feature) or (verdict, reason)
+        return FidelityCheck(verdict, reason, auc, error, position, n, p_value, size)
+
+    def _verdict_of_halves(self, feature: Feature) -> tuple[Verdict, str] | None:
+        """Return the verdict if draws of samplers that are fitted on halves of the training rows differ from these."""
+        own = None if self.on_halves is None else self.on_halves(feature)
+        if own is None:
+            return None
+        streams = Streams(self.seed, f"{_STREAM}, halves of {title(feature)}", MAX_DRAWS)
+        points = own._read_points(feature, own.read((), partial(own.resample, feature, streams)))
+        if isinstance(points, str):
+            return None
+        p_value, *_ = exchangeability_test(*points, stream(self.seed, f"{_STREAM} of halves of {title(feature)}"))
+        if p_value > LEVEL:
+            return None
+        fitted = f"samplers fitted on halves of the {len(own.rows)} training rows differ from the other halves"
+        return "uncertain sampler", f"no difference was found in these rows, but {fitted}; p = {p_value:.3f}"
+
+    def _read_points(
+        self, feature: Feature, drawn: list[Table] | str
+    ) -> tuple[Points, list[Points], list[Points]] | str:
+        """Return the other columns, the real and the drawn values, and further draws; or why this is not possible."""
+        key = f"{_STREAM}, reference of {title(feature)}"
         streams = Streams(self.seed, key, MAX_DRAWS)
         if self.keys is not None:
             streams = KeyedStreams(self.seed, key, MAX_DRAWS, rows=self.keys)
         reference = drawn if isinstance(drawn, str) else self.read((), partial(self.resample, feature, streams))
         if isinstance(drawn, str) or isinstance(reference, str):
-            return FidelityCheck("unknown", str(reference), n=n)
-        others, real, *draws = self._points(feature, [*drawn, *reference])
-        if not all((np.abs(part.numbers) < _TOO_LARGE).all() for part in (others, real, *draws)):
-            return FidelityCheck("unknown", "values are too large for distances", n=n)
-        rng = stream(self.seed, f"{_STREAM} of {title(feature)}")
-        auc, error, mmd = two_sample_test(PairedRows(others, real, draws[0]), rng)
-        p_value, score, size = exchangeability_test(others, [real, *draws[: len(drawn)]], draws[len(drawn) :], rng)
-        position = mmd.squared / mmd.marginal if mmd.marginal > _MIN_RATIO * mmd.noise else float("nan")
-        verdict, reason = _verdict(p_value, score, size, auc, auc - _Z * error > 0.5, n)
-        return FidelityCheck(verdict, reason, auc, error, position, n, p_value, size)
+            return str(reference)
+        others, *values = self._points(feature, [*drawn, *reference])
+        if not all((np.abs(part.numbers) < _TOO_LARGE).all() for part in (others, *values)):
+            return "values are too large for distances"
+        return others, values[: 1 + len(drawn)], values[1 + len(drawn) :]
 
     def _points(self, feature: Feature, draws: Sequence[Table]) -> list[Points]:
         """Return the other columns, the real feature, and each draw."""
@@ -193,6 +231,27 @@ class FidelityChecker:
     @cached_property
     def _with_missing(self) -> frozenset[str]:
         return columns_with_missing([self.table])
+
+
+def _checker_of_halves(sampler: FittedSampler, sampled: Table, seed: int, feature: Feature) -> FidelityChecker | None:
+    """Return the checker of the training rows, each half of which is resampled by a sampler fitted on the other half.
+
+    None for samplers that are not learned, many or dependent rows, and groups of features.
+    """
+    fitted = sampler.of_feature(sampled, feature)[0]
+    if fitted.unfitted is None or len(feature) > 1 or sampled.clusters is not None:
+        return None
+    try:
+        table = read_table(fitted.train, lenient=True)
+        n, cells = table.n_rows, table.n_rows * len(table.names)
+        if not (MIN_ROWS_TO_PASS <= n <= MAX_TRAINING_ROWS and cells <= MAX_TRAINING_CELLS):
+            return None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            halves = cross_fitted(fitted.unfitted, fitted.train, table, list(feature), seed)
+    except SubgroveError:  # half of the rows may be too few
+        return None
+    return FidelityChecker.of(Frames(fitted.train, table.columns), table, halves, table, None, seed)
 
 
 def _verdict(p_value: float, score: str, size: float, auc: float, separable: bool, n: int) -> tuple[Verdict, str]:

@@ -24,6 +24,7 @@ from typing import Any, ClassVar, TypeVar, cast
 
 from subgrove._core.execution import Streams, UserStreams
 from subgrove._core.kinds import KINDS, Floats, Kind
+from subgrove._core.text import quote
 from subgrove._core.validate import ParamsMixin
 from subgrove._data.columns import ColumnInfo, feature_label, parse_features
 from subgrove._data.replace_columns import Frames
@@ -105,6 +106,11 @@ class FittedSampler(ABC):
     def learned_from_rows(self) -> bool:
         """Whether the fitted state depends on the training rows."""
         return True
+
+    @property
+    def unfitted(self) -> Sampler | None:
+        """The sampler that was fitted on `train`, if it can be fitted on parts of these rows at little cost."""
+        return None
 
     @property
     def training_fingerprint(self) -> str | None:
@@ -229,16 +235,12 @@ class FittedSampler(ABC):
         known = [column.name for column in self.columns]
         if not set(names) <= set(known):
             raise ParameterError(f"feature is {feature!r}, but the sampler was fitted on {', '.join(known)}.")
-        frames, table = Frames(X, self.columns, self.train), self.read(X)
-        # Generators of the user have no seed. Only cross-fitted samplers need one, and these are not public.
-        streams = rngs if isinstance(rngs, Streams) else cast(Streams, UserStreams(rngs))
-        for changes in self.resample(table, names, streams, exact=False).draws():
-            columns = [_plain_series(frames.native(name, changes[name])) for name in names]
+        frames = Frames(X, self.columns, self.train)
+        streams = rngs if isinstance(rngs, Streams) else cast(Any, UserStreams(rngs))  # only cross-fitting needs a seed
+        for changes in self.resample(self.read(X), names, streams, exact=False).draws():
+            columns = [frames.native(name, changes[name]) for name in names]
+            columns = [one.to_native() if hasattr(one, "to_native") else one for one in columns]
             yield columns[0] if len(columns) == 1 else columns
-
-
-def _plain_series(column: Any) -> Any:
-    return column.to_native() if hasattr(column, "to_native") else column
 
 
 class Sampler(ParamsMixin, ABC):
@@ -385,10 +387,8 @@ def lookup_feature(fitted: Mapping[str, T], feature: Feature, sampler: str) -> T
     try:
         return fitted[title(feature)]
     except KeyError:
-        names = ", ".join(map(repr, fitted))
         raise ParameterError(
-            f"sampler {sampler!r} was not fitted for {title(feature)!r}, only for {names}. Include it in features of "
-            f"fit."
+            f"sampler {sampler!r} was not fitted for {title(feature)!r}, only for {quote(fitted)}. Add it to fit."
         ) from None
 
 

@@ -68,7 +68,7 @@ def fitted_sampler(
         return _checked(_fit(method, train, names, X), X, table, features)
     if not getattr(method, "learns", True):
         return _checked(_fit(method, X, names, X), X, table, features)
-    return _cross_fitted(method, X, table, names, seed), table
+    return cross_fitted(method, X, table, names, seed), table
 
 
 def training_rows(train: Any) -> Any:
@@ -168,7 +168,8 @@ def _checked(fitted: FittedSampler, X: Any, table: Table, features: Sequence[Fea
     return fitted, fitted.read(X).with_clusters(table.clusters)
 
 
-def _cross_fitted(method: Any, X: Any, table: Table, names: list[Any], seed: int) -> CrossFitted:
+def cross_fitted(method: Any, X: Any, table: Table, names: list[Any], seed: int) -> CrossFitted:
+    """Return a sampler of each half of X that is fitted on the other half; `names` are the features."""
     if table.n_rows < 2 * N_FOLDS:
         raise InputError(
             f"X has {table.n_rows} rows, too few to fit the sampler on one half and resample the other. "

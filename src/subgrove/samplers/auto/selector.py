@@ -111,6 +111,7 @@ class Auto(TrainingSettings, Sampler):
             learned={name: sampler for name, (sampler, _, _) in by_name.items()},
             choices={name: choice for name, (_, choice, _) in by_name.items()},
             reported={name: groups for name, (_, _, groups) in by_name.items() if groups is not None},
+            settings=replace(self, n_jobs=1),
         )
 
 
@@ -126,12 +127,15 @@ class FittedAuto(FittedSampler):
         Feature -> `SamplerChoice`: the selected sampler, the scores and the reason.
     reported : mapping
         Feature -> subgroups by which results are reported, for features that are not resampled within subgroups.
+    settings : Auto or None
+        The sampler before it was fitted.
     """
 
     row_wise: ClassVar[bool] = True
     learned: Mapping[str, FittedSampler] = field(kw_only=True)
     choices: Mapping[str, SamplerChoice] = field(kw_only=True)
     reported: Mapping[str, Partition] = field(kw_only=True, default_factory=dict)
+    settings: Auto | None = field(kw_only=True, default=None)
 
     def resample(
         self, table: Table, feature: Feature, rngs: Streams, *, weights: Floats | None = None, exact: bool = True
@@ -148,6 +152,11 @@ class FittedAuto(FittedSampler):
     def uses_training_donors(self) -> bool:
         """Whether donors are training rows."""
         return True
+
+    @property
+    def unfitted(self) -> Auto | None:
+        """The sampler before it was fitted."""
+        return self.settings
 
     def selections(self) -> dict[str, list[Any]]:
         """Return the `SamplerChoice` of each feature."""
