@@ -45,7 +45,9 @@ def main() -> None:
     print("| training rows | test rows | runs | covered | without the noise of donors |\n|--:|--:|--:|--:|--:|")
     for n_train, n_test in SIZES:
         own = max(arguments.least, arguments.runs * 1000 // max(n_test, 1000))
-        found = np.array(Parallel(arguments.jobs)(delayed(covered)(seed, n_train, n_test) for seed in range(own)), dtype=float)
+        found = np.array(
+            Parallel(arguments.jobs)(delayed(covered)(seed, n_train, n_test) for seed in range(own)), dtype=float
+        )
         shares = " | ".join(f"{100 * share:.1f} %" for share in found.mean(axis=0))
         print(f"| {n_train:,} | {n_test:,} | {own} | {shares} |", flush=True)
 
