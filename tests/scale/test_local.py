@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import subprocess
 import sys
@@ -162,17 +161,12 @@ def no_process_is_left() -> Any:
 def test_a_full_folder_for_temporary_files_is_reported_and_left_clean(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Full(io.BytesIO):
-        def write(self, _: Any) -> int:
-            raise OSError(28, "No space left on device")
-
-    def full(handle: int, _: str) -> Full:
-        os.close(handle)
-        return Full()
+    def full(*_: Any) -> int:
+        raise OSError(28, "No space left on device")
 
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
-    monkeypatch.setattr(os, "fdopen", full)
+    monkeypatch.setattr(Path, "write_bytes", full)
     with pytest.raises(ClusterError, match=r"cannot be written \(No space left on device\)\. Make room there"):
         list(run_chunks(Add(tmp_path / "log"), chunks(), n_jobs=2))
     assert list((tmp_path / "temporary").iterdir()) == []

@@ -305,7 +305,8 @@ def end_with_parent(parent: int) -> None:
             time.sleep(_WATCH_SECONDS)
         os._exit(1)
 
-    if os.getppid() == parent:
+    # A process of loky whose parent is another one has lost its own before it got to work.
+    if os.getppid() == parent or any("popen_loky" in word for word in sys.orig_argv):
         threading.Thread(target=watch, daemon=True).start()
 
 
