@@ -37,7 +37,7 @@ def rows_of(n: int, seed: int) -> pd.DataFrame:
 DATA, TRAIN = rows_of(N, 1), rows_of(N_TRAIN, 2)
 GROWN = rows_of(400, 3)
 OPTIONS: dict[str, Any] = {"loss": "squared_error", "random_state": 1, "check_fidelity": False, "n_repeats": 10}
-PREDICTED = N + 400 + 256  # all rows, pilot rows, and rows of the check
+PREDICTED = N + 400 + 10 + 256  # all rows, pilot rows, some of these once more, and rows of the check
 
 
 @pytest.fixture(scope="module")

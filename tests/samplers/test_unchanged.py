@@ -50,4 +50,4 @@ def test_importance_is_zero_and_the_model_predicts_the_baseline_only() -> None:
 
     result = sg.importance(model, test.X, test.y, sampler=Unchanged(), train=train.X, random_state=0)
     assert (result.overall["estimate"] == 0).all()
-    assert requested == [len(test.X)]
+    assert requested == [len(test.X), 10]  # the second: ten rows once more, to see whether predictions change

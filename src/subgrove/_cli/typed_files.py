@@ -37,27 +37,25 @@ def read_excel(path: Path, select: SelectColumns, options: DataOptions) -> RawTa
         raise InputError(f"{path} is an Excel workbook, which needs openpyxl. Run: pip install 'subgrove[xlsx]'")
     import openpyxl
 
-    try:
-        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
-    except Exception as error:  # of the zip archive, its XML or its content
-        raise InputError(f"{path} is damaged, or not an Excel workbook that can be read: {error}") from error
-    sheets = {sheet.title: sheet for sheet in book.worksheets}
-    tables = [name for name, sheet in sheets.items() if sheet.sheet_state == "visible" and sheet.max_column != 1]
-    name = options.sheet or next(iter((*tables, *sheets)), "")
-    if name not in sheets:
-        raise ParameterError(f"--sheet: {path} has no sheet {name!r}. Its sheets are {quoted(sheets)}.")
-    with TemporaryFolder() as folder:
+    with path.open("rb") as file, TemporaryFolder() as folder:
+        try:
+            book = openpyxl.load_workbook(file, read_only=True, data_only=True)
+        except Exception as error:  # of the zip archive, its XML or its content
+            raise InputError(f"{path} is damaged, or not an Excel workbook that can be read: {error}") from error
+        sheets = {sheet.title: sheet for sheet in book.worksheets}
+        tables = [name for name, sheet in sheets.items() if sheet.sheet_state == "visible" and sheet.max_column != 1]
+        name = options.sheet or next(iter((*tables, *sheets)), "")
+        if name not in sheets:
+            raise ParameterError(f"--sheet: {path} has no sheet {name!r}. Its sheets are {quoted(sheets)}.")
         copy = folder / path.name
         try:
-            with copy.open("w", newline="", encoding="utf-8") as file:
-                csv.writer(file).writerows(_rows(sheets[name]))
+            with copy.open("w", newline="", encoding="utf-8") as text:
+                csv.writer(text).writerows(_rows(sheets[name]))
             raw = read_csv(copy, False, select, replace(options, encoding="utf-8", delimiter=","))
         except SubgroveError as error:
             raise type(error)(str(error).replace(str(copy), str(path))) from error
         except _DAMAGED as error:
             raise InputError(f"{path} is damaged in sheet {name!r}: {error}. Save it again.") from error
-        finally:
-            book.close()
     note = f"Sheet {name!r} of {quoted(sheets)} (--sheet for another)."
     return replace(raw, notes=(note, *raw.notes)) if len(sheets) > 1 else raw
 

@@ -164,7 +164,15 @@ class InteractionStrength(ResultView):
 
     @classmethod
     def of_trees(cls, model: Any, X: Any, features: Sequence[str], seed: int) -> InteractionStrength:
-        """Compute H-squared from the trees of a model; there are no pairs if these cannot be read."""
+        """Compute H-squared from the trees of a model; there are no pairs if these cannot be read.
+
+        Parameters
+        ----------
+        model, X, features
+            As in `compute`.
+        seed : int
+            Seed of the sample of rows.
+        """
         return cls._of(model, X, features, None, 0, None, seed)
 
     @classmethod

@@ -24,10 +24,10 @@ from subgrove._core.kinds import Floats
 from subgrove._data.replace_columns import Changes, Rows, changes_of, concatenate_changes
 from subgrove._data.table import Table
 from subgrove._models.predictor import Predictions
+from subgrove._scoring import deduplicate
 from subgrove._scoring.accumulate import LossAccumulator, NumpyArrays
 from subgrove._scoring.adaptive_repeats import continued, copy_sums
 from subgrove._scoring.context import BatchDescription, PredictionJob, ScoringContext, build_table, why_no_trees
-from subgrove._scoring.deduplicate import MIN_ROWS, lookup_for
 from subgrove._scoring.estimate_variance import DonorSums
 from subgrove._scoring.feature_result import FeatureResult
 from subgrove._scoring.fidelity_check import MAX_DRAWS
@@ -277,8 +277,8 @@ def predict(
         first = next(jobs, None)
         if first is None:
             continue
-        many = context.frames.n_rows * n_repeats >= MIN_ROWS
-        lookup = lookup_for(context, feature, resampled, first, n_repeats, progress) if many else None
+        many = context.frames.n_rows * n_repeats >= deduplicate.MIN_ROWS
+        lookup = deduplicate.lookup_for(context, feature, resampled, first, n_repeats, progress) if many else None
         if lookup is None:
             for job in chain([first], jobs):
                 yield from batches.add(job)

@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
 
 import subgrove as sg
-from subgrove._effects import tree_steps
+from subgrove._effects import plan
 from tests.models.tree_ensemble.fitted import CAT, EXTREME, LIGHT, cases, frame, frame_target, library, table, target
 
 CASES = {name: case for name, case in cases().items() if case[1] != "decision_function"}
@@ -83,7 +83,7 @@ def compare_curves(model: Any, X: Any, names: list[str], weights: Any, tolerance
     options: dict[str, Any] = {"subgroups": None, "grid_resolution": 12, "sample_weight": weights}
     for kind, feature in zip(kinds, names, strict=True):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(tree_steps, "MIN_ROWS", 0)
+            patch.setattr(plan, "MIN_ROWS", 0)
             found = sg.effect(model, X, feature, kind=kind, **options)
             patch.setenv("SUBGROVE_TREE_STEPS", "0")
             predicted = sg.effect(model, X, feature, kind=kind, **options)
