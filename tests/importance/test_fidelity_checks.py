@@ -187,7 +187,7 @@ def test_samplers_that_are_not_learned_are_never_uncertain(monkeypatch: pytest.M
         assert verdicts(checked_product(300, 1, sampler=sampler, train=train))["x1"] != "uncertain sampler"
 
 
-def test_samplers_are_fitted_on_halves_of_at_most_1000_rows_and_10000_values(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_samplers_are_fitted_on_halves_of_at_most_1000_rows_and_6000_values(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = []
 
     def spy(method: Any, X: Any, *others: Any) -> Any:

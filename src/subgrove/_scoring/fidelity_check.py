@@ -46,7 +46,7 @@ MAX_DRAWS = 10
 """Draws that are checked, and further ones that they are scored by."""
 LEVEL = 0.05
 """Real and resampled values differ significantly if the p-value is at most this."""
-MAX_TRAINING_ROWS, MAX_TRAINING_CELLS = 1000, 10_000
+MAX_TRAINING_ROWS, MAX_TRAINING_CELLS = 1000, 6_000
 """With more training rows, or rows times columns, samplers are not fitted on halves of them, for the cost."""
 LARGE, LARGE_AUC = 0.3, 0.75
 """A check fails if they do, and the size of the difference, or the AUC of the classifier, is at least this."""
