@@ -21,8 +21,7 @@ def rows(n: int, seed: int) -> tuple[pd.DataFrame, Any]:
 
 def summary_of(model: Any, y: Any = lambda y: y, **options: Any) -> Summary:
     (X, own), (Z, other) = rows(300, 0), rows(200, 1)
-    fitted = model.fit(X, y(own)) if hasattr(model, "fit") else model
-    return sg.report(fitted, (X, y(own)), (Z, y(other)), n_repeats=2, random_state=1, **options).summary
+    return sg.report(model.fit(X, y(own)), (X, y(own)), (Z, y(other)), n_repeats=2, random_state=1, **options).summary
 
 
 def test_the_strongest_pair_is_the_product_of_the_model() -> None:
@@ -48,9 +47,9 @@ def test_a_model_without_interactions_is_said_to_have_none() -> None:
 @pytest.mark.parametrize(
     ("model", "cut", "unit"),
     [
-        (HistGradientBoostingClassifier(max_iter=20, random_state=0), [0], "log-odds"),
+        (HistGradientBoostingClassifier(max_iter=20, random_state=0), [0], "the log-odds"),
         (RandomForestClassifier(20, random_state=0), [0], "probability"),
-        (HistGradientBoostingClassifier(max_iter=20, random_state=0), [-1, 1], "margin"),
+        (HistGradientBoostingClassifier(max_iter=20, random_state=0), [-1, 1], "the margin"),
     ],
 )
 def test_classes(model: Any, cut: list[float], unit: str) -> None:
@@ -58,11 +57,7 @@ def test_classes(model: Any, cut: list[float], unit: str) -> None:
     first = summary.interactions[0]
     assert {first.feature, first.other} == {"a", "b"}
     assert (first.output is None) == (len(cut) == 1)
-    assert summary.interaction_sentences[1] == f"Strengths are standard deviations, in units of {words(unit)}."
-
-
-def words(unit: str) -> str:
-    return unit if unit == "probability" else f"the {unit}"
+    assert summary.interaction_sentences[1] == f"Strengths are standard deviations, in units of {unit}."
 
 
 def test_other_models_have_no_section() -> None:

@@ -303,7 +303,7 @@ def _from_predictions(
             table = frames.changed(np.tile(sample, len(donors) // n), {name: Donors(donors) for name in names})
             about = f"interaction of {' and '.join(names)}"
             predictions = predictor.predict(table, len(donors), lambda row: about)  # noqa: B023 - used at once
-            numbers = outputs.numbers(predictions, lambda: about)  # noqa: B023
+            numbers = outputs.numbers(predictions, lambda: about)  # noqa: B023 - used at once
             means.append(numbers.reshape(len(donors) // n, n, -1).mean(axis=1))
         mean = np.concatenate(means)
         return np.asarray(mean - mean.mean(axis=0))

@@ -26,7 +26,7 @@ _BATCH_ROWS = 100_000  # rows predicted at once, if memory allows
 _MIN_BATCH_ROWS = 1_000
 _COPIES = 6  # memory needed to build and predict a batch, as a multiple of its size
 _RESULT_BYTES = 21  # stored for each row and feature
-_ROWS_AGAIN = 10
+_ROWS_AGAIN = 10  # that are predicted once more, to see whether the model returns the same
 _SAME = 1e-3  # standard deviations by which predictions may change with the size of a batch, which rounds
 _TREE_LIBRARIES = {"sklearn", "lightgbm", "xgboost", "catboost", "subgrove"}
 

@@ -117,7 +117,6 @@ def exact_results(
 ) -> dict[Feature, FeatureResult]:
     """Return the exact results of features that `serves` admits."""
     found = expected_increases(context, tree, features)
-
     influences = np.empty((len(features), len(context.losses.losses), context.frames.n_rows), np.float32)
 
     def result(feature: Feature, influence: Any) -> FeatureResult:
