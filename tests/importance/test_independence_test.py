@@ -198,10 +198,10 @@ def test_noise_is_rarely_taken_for_missed_dependence() -> None:
 
 
 def test_where_the_regressions_fail_there_is_no_p_value() -> None:
-    """Twenty periods of a wave in 300 rows, and six columns of noise: no regression finds it, neighbours share it."""
+    """Thirty periods of a wave in 300 rows, and six columns of noise: no regression finds it, neighbours share it."""
     rng = np.random.default_rng(8)
     z = rng.random(300)
-    wave = np.sin(40 * np.pi * z)
+    wave = np.sin(60 * np.pi * z)
     rows = pd.DataFrame({"x": wave + 0.3 * rng.normal(size=300), "z": z})
     rows = rows.assign(**{f"w{at}": rng.normal(size=300) for at in range(6)})
     y = wave + rng.normal(size=300)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -28,11 +28,11 @@ from subgrove._scoring.row_losses import describe_baseline_row, names_of
 from subgrove._scoring.score import score_features
 from subgrove._subgroups import Partition, find_subgroups
 from subgrove.exceptions import InputError, ParameterError, SubgroveWarning, UnseenValueWarning
-from subgrove.samplers.base import Feature, FittedSampler
+from subgrove.samplers.base import Feature, FittedSampler, title
 from subgrove.samplers.fit import training_rows
-from subgrove.samplers.given import Given, accepts_given
+from subgrove.samplers.given import Given, accepts_given, narrowed
 
-MAX_SINGLE = 5  # columns that have a step of their own; the others are added together
+MAX_SINGLE = 3  # columns that have a step of their own; the others are added together
 Block = tuple[str, ...]  # columns that are added in one step
 CHECKED_ROWS = 100  # predicted to check that the model is the same
 _TOLERANCE = 1e-6  # relative difference of losses that may be due to other batches
@@ -67,6 +67,8 @@ class ScoringSource(ResultInputs):
         Whether resampled values come from training rows.
     clusters : int array or None
         Clusters of dependent rows.
+    selected : mapping
+        Names of the samplers that were selected for each feature, where one was.
     """
 
     context: ScoringContext
@@ -79,6 +81,7 @@ class ScoringSource(ResultInputs):
     model: Any
     uses_training_donors: bool = False
     clusters: Rows | None = None
+    selected: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -104,6 +107,7 @@ class ScoringSource(ResultInputs):
             model=spec.model,
             uses_training_donors=context.sampler.uses_training_donors,
             clusters=data.table.clusters,
+            selected={name: tuple(one.selected for one in of) for name, of in context.sampler.selections().items()},
         )
 
     @property
@@ -139,10 +143,13 @@ class ScoringSource(ResultInputs):
         return self._with_sampler(fitted, read, self.context.predictor.fresh())
 
     def refitted(self, feature: Feature, columns: tuple[str, ...], *, check: bool = False) -> tuple[FeatureResult, int]:
-        """Return the result with the sampler fitted again, conditional on some columns; `check` its fidelity, too."""
-        given = {feature: columns}
+        """Return the result with the sampler fitted again, conditional on some columns; `check` its fidelity, too.
+
+        Where a sampler was selected for the feature, it is not compared with other candidates again.
+        """
+        given, sampler = {feature: columns}, narrowed(self.sampler, self.selected.get(title(feature), ()))
         fitted, read = fit_sampler(
-            self.sampler, given, self.rows, self.table, self.train, [feature], self.model, self.context.seed
+            sampler, given, self.rows, self.table, self.train, [feature], self.model, self.context.seed
         )
         return self._scored(fitted, read, feature, check=check)
 

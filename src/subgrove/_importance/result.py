@@ -289,7 +289,7 @@ class ImportanceResult(ImportanceTests, ResultView):
             Feature or group of features of this result; not needed if there is only one.
         order : list, optional
             Columns in the order in which they are added; a list among them is added at once. Columns that are not
-            named come together at the end. By default the five columns that the feature depends on most, the strongest
+            named come together at the end. By default the three columns that the feature depends on most, the strongest
             first, then the others together.
 
         Returns

@@ -28,12 +28,13 @@ from subgrove._regress.gram import FoldGrams, exceeds_standard_error
 
 _CLIP = 4.0  # standard deviations at which columns are clipped
 _PENALTIES = 10.0 ** np.arange(-6, -0.9, 0.5)  # as shares of the number of rows
-_SEARCH_ROWS, _SEARCH_LANDMARKS = 600, 100
+_SEARCH_ROWS, _SEARCH_LANDMARKS = 600, 80
 _MAX_ROWS, _MAX_LANDMARKS = 5000, 250
 _MOST_COLUMNS = 5
 _STARTS = ((0.3, 1.0, 3.0, 10.0), (0.3, 0.8, 2.0, 5.0), (0.3, 0.8, 2.0), (0.3, 0.8))  # by number of columns
+_JITTER = 1e-7  # added to the diagonal of the kernel of the landmarks, which may be singular
 _MIN_GAIN = 0.01  # relative decrease of the error for which a width is changed
-_PILOT_TREES, _PILOT_ROWS, _PILOT_NODE = 28, 1000, 5
+_PILOT_TREES, _PILOT_ROWS, _PILOT_NODE = 20, 1000, 15
 _SHUFFLED_ROWS = 200
 _MIN_ROWS = 40
 _LEAST_ROOM = 1e-6  # of 1 minus the leverage: a larger one would make the errors of interpolations look small
@@ -231,18 +232,17 @@ def fit_kernel(
     if not len(used):
         return None
     scaled, rows = columns[:, used] * widths[used], np.sort(order[:_MAX_ROWS])
-    basis = _NystroemBasis.of(scaled[_spread_landmarks(scaled, order, _MAX_LANDMARKS)])
-    problem = _RidgeProblem.of(basis.features(scaled[rows]))
+    landmarks = scaled[_spread_landmarks(scaled, order, _MAX_LANDMARKS)]
+    problem = _RidgeProblem.of(_gaussian(scaled[rows], landmarks), _gaussian(landmarks, landmarks))
     fit = problem.fit(values[rows], problem.best_penalty(few[rows]))
-    coefficients = basis.axes @ fit.slopes
     left_out = fit.residuals
     if len(rows) < len(values):
-        left_out = values - fit.intercept - _gaussian(scaled, basis.landmarks) @ coefficients
+        left_out = values - fit.intercept - _gaussian(scaled, landmarks) @ fit.slopes
         left_out[rows] = fit.residuals
     if not exceeds_standard_error((values**2 - left_out**2).sum(axis=1)):
         return None
     used_parts = tuple(grams.design.parts[parts[at]] for at in used)
-    predictor = KernelPredictor(used_parts, widths[used], basis.landmarks, coefficients, fit.intercept, grams.design)
+    predictor = KernelPredictor(used_parts, widths[used], landmarks, fit.slopes, fit.intercept, grams.design)
     in_row_order = np.empty_like(left_out)
     in_row_order[grams.order] = left_out
     return KernelFit(predictor, in_row_order, fit.noise)
@@ -254,15 +254,16 @@ def _search_widths(columns: Floats, units: Rows, target: Floats, order: Rows) ->
     `units` are the table columns of the design columns: the indicators of the levels of a column share a width.
     """
     rows = order[:_SEARCH_ROWS]
-    sample, values, landmarks = columns[rows], target[rows], columns[rows[:_SEARCH_LANDMARKS]]
+    values, sample = target[rows], columns[rows]
+    distances = np.zeros((units[-1] + 1, len(rows), min(_SEARCH_LANDMARKS, len(rows))))  # squared, by table column
+    for unit, column in zip(units, sample.T, strict=True):
+        distances[unit] -= 0.5 * (column[:, None] - column[: distances.shape[2]]) ** 2
 
     @cache
     def error_of(key: tuple[float, ...]) -> float:
-        by_unit = np.array(key)
-        used, widths = np.flatnonzero(by_unit[units]), by_unit[units]
-        scaled = sample[:, used] * widths[used]
-        problem = _RidgeProblem.of(_NystroemBasis.of(landmarks[:, used] * widths[used]).features(scaled))
-        return float(problem.errors(values).min())
+        used = [at for at, width in enumerate(key) if width]
+        kernel = np.exp(sum(key[at] ** 2 * distances[at] for at in used))
+        return float(_RidgeProblem.of(kernel, kernel[: kernel.shape[1]]).errors(values).min())
 
     def error(by_unit: Floats) -> float:
         return error_of(tuple(by_unit.tolist()))
@@ -300,25 +301,8 @@ def _gaussian(rows: Floats, landmarks: Floats) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class _NystroemBasis:
-    """Features whose inner products approximate the kernel."""
-
-    landmarks: Floats
-    axes: Floats
-
-    @classmethod
-    def of(cls, landmarks: Floats) -> _NystroemBasis:
-        lengths, axes = np.linalg.eigh(_gaussian(landmarks, landmarks))
-        kept = lengths > 1e-8 * lengths[-1]
-        return cls(landmarks, axes[:, kept] / np.sqrt(lengths[kept]))
-
-    def features(self, rows: Floats) -> Floats:
-        return np.asarray(_gaussian(rows, self.landmarks) @ self.axes)
-
-
-@dataclass(frozen=True, eq=False)
 class _RidgeFit:
-    """Slopes (features, outputs), intercepts, leave-one-out residuals, and the noise variance of each output."""
+    """Slopes (landmarks, outputs), intercepts, leave-one-out residuals, and the noise variance of each output."""
 
     slopes: Floats
     intercept: Floats
@@ -328,18 +312,23 @@ class _RidgeFit:
 
 @dataclass(frozen=True, eq=False)
 class _RidgeProblem:
-    """Ridge regression of any targets on features, for several penalties; each row is left out in closed form."""
+    """Ridge regression of any targets on a kernel, for several penalties; each row is left out in closed form."""
 
     means: Floats
-    along: Floats  # features along their principal axes
-    axes: Floats
+    along: Floats  # rows along the principal axes
+    axes: Floats  # (landmarks, axes)
     lengths: Floats
 
     @classmethod
-    def of(cls, features: Floats) -> _RidgeProblem:
-        means = features.mean(axis=0)
-        centred = features - means
-        lengths, axes = np.linalg.eigh(centred.T @ centred)
+    def of(cls, kernel: Floats, of_landmarks: Floats) -> _RidgeProblem:
+        """Return the problem for the kernel of rows with landmarks, and of landmarks with each other (Nystroem)."""
+        from scipy.linalg.lapack import dtrtri
+
+        means = kernel.mean(axis=0)
+        centred = kernel - means
+        basis, _ = dtrtri(np.linalg.cholesky(of_landmarks + _JITTER * np.eye(len(of_landmarks))), lower=1)
+        lengths, axes = np.linalg.eigh(basis @ (centred.T @ centred) @ basis.T)
+        axes = basis.T @ axes
         return cls(means, centred @ axes, axes, np.maximum(lengths, 0.0))
 
     def _shrinkage(self) -> Floats:

@@ -26,7 +26,8 @@ _MAX_KEPT = 0.9
 _PRIOR_WEIGHTS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)  # share of the overall probabilities in each prediction
 _N_TREES = 60
 _N_TRIAL_TREES = 15  # of the forests by which the node size is selected
-_NODE_SIZES = (5, 20, 60)
+_NODE_SIZES = (20, 5, 60)
+_EXPECTED = 0.92  # log score of the larger forest over that of the first small one, without their prior weights
 _MAX_SAMPLES = 2500  # rows that a tree is grown on
 _PRIOR_ROWS = 1.0  # rows with the overall shares that are added to each prediction
 _LEAST = 1e-12  # probability of a level
@@ -191,9 +192,17 @@ class LevelsFit:
 
 
 def fit_forest_levels(
-    grams: FoldGrams, feature: str, series: npt.NDArray[np.generic], names: Sequence[str], seed: int
+    grams: FoldGrams,
+    feature: str,
+    series: npt.NDArray[np.generic],
+    names: Sequence[str],
+    seed: int,
+    score: float = np.inf,
 ) -> LevelsFit | None:
-    """Select the size of the leaves by the out-of-bag log score of small forests, and grow a larger one."""
+    """Select the size of the leaves by the out-of-bag log score of small forests, and grow a larger one.
+
+    None if a small forest shows that the larger one would hardly have a lower log score than `score`.
+    """
     values, code = np.unique(series, return_inverse=True)
     parts = grams.design.allowed(names)
     if len(values) < 2 or not len(parts):
@@ -220,11 +229,16 @@ def fit_forest_levels(
         known = np.where(np.isnan(forest.out_of_bag), shares, forest.out_of_bag)
         return forest, weight, log_scores(mixed(known, shares, weight), code)
 
-    sizes = [size for size in _NODE_SIZES if 2 * size <= len(code)]
-    if not sizes:
+    trials: dict[int, float] = {}
+    for size in _NODE_SIZES:
+        if 2 * size <= len(code):
+            _, weight, scores = grown(size, _N_TRIAL_TREES)
+            trials[size] = float(scores.mean())
+            if _EXPECTED * (trials[size] - weight) > score and len(trials) == 1:
+                return None
+    if not trials:
         return None
-    best = min(sizes, key=lambda size: grown(size, _N_TRIAL_TREES)[2].mean())
-    forest, weight, scores = grown(best, _N_TREES)
+    forest, weight, scores = grown(min(trials, key=trials.__getitem__), _N_TREES)
     columns = tuple(grams.design.parts[at] for at in parts)
     return LevelsFit(ForestLevels(feature, columns, forest, shares, weight, grams.design), values, scores)
 

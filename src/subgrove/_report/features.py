@@ -44,10 +44,10 @@ from subgrove._subgroups import Partition
 
 MOST_ROWS = 800_000
 """Rows that may be predicted for the steps of all gaps together."""
-MOST_FITS = 15
+MOST_FITS = 9
 """Number of times that samplers may be refitted, for all features together."""
 _NO_COLUMN = ("no split", "no columns")  # kinds of gaps that no column explains
-_SETS = 6  # the five strongest columns and all others
+_SETS = 4  # the three strongest columns and all others
 _TREES = ("marginal", "subgroups")
 
 

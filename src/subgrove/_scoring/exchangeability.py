@@ -4,7 +4,8 @@ Each row has its real value and some copies that were drawn given the other colu
 conditional distribution, the real value is one of them, in a random place. So the null distribution is known: a value
 of each row, selected at random, is called the real one. Nothing else in the test depends on which one is real: values
 are scored by further draws, the reference, which are independent of the copies. Hence the level is exact for copies
-that are independent of each other. Samplers whose copies are spread evenly have a slightly smaller one.
+that are independent of each other. Samplers whose copies are spread evenly have a slightly smaller one. Where few
+permutations show no difference, no more are drawn.
 
 Scores of a value: its distance from the mean of the reference (location), the density of the reference at the value for
 two bandwidths (shape, spread), and a cosine of the distance, which differs for two modes (shape). Their deviations from
@@ -29,7 +30,8 @@ import numpy as np
 from subgrove._core.kinds import Floats, Rows
 from subgrove._scoring.two_sample import Points, Singles
 
-_N_PERMUTATIONS = 199
+_FEW_PERMUTATIONS, _N_PERMUTATIONS = 39, 199
+_CLEARLY_ABOVE = 0.3  # p-value of few permutations from which more would not show a significant difference
 _BANDWIDTHS = {"shape": 0.3, "spread": 1.0}  # in units of the mean distance of two draws of the row
 _MIN_SCALE = 0.01  # of the feature: errors of exact relations are no differences
 _MIN_ROW_SCALE = 0.1  # of the mean over rows: a few draws of a row may be equal by chance
@@ -59,25 +61,42 @@ def exchangeability_test(
     rng : numpy Generator
         Of the permutations.
     """
-    n, m = len(others), len(values)
-    selected = np.vstack([np.zeros((1, n), dtype=np.intp), rng.integers(m, size=(_N_PERMUTATIONS, n))])
-    selected = np.ascontiguousarray((selected + m * np.arange(n)).T)
-    groups: list[_Waves | _Indicators] = list(_functions_of_others(others, reference, rng))
-    statistics: dict[tuple[str, int], Floats] = {}
-    largest = np.zeros(selected.shape[1])
+    groups = list(_functions_of_others(others, reference, rng))
+    deviations = list(_deviations(values, reference))
+    if not deviations:
+        return 1.0, "", 0.0
+    few = _permutation_test(groups, deviations, rng, _FEW_PERMUTATIONS)
+    return few if few[0] > _CLEARLY_ABOVE else _permutation_test(groups, deviations, rng, _N_PERMUTATIONS)
+
+
+def _deviations(values: Sequence[Points], reference: Sequence[Points]) -> Iterator[tuple[str, Singles]]:
+    """Yield the name of each score that varies, and its deviations (rows, values) from the mean of each row."""
     for name, score in _scores(values, reference):
         deviations = score - score.mean(axis=1, keepdims=True)
         size = float(np.sqrt(np.mean(deviations**2)))
-        if size < _MIN_SCALE:
-            continue
-        drawn = (deviations / size).astype(np.float32).ravel().take(selected)  # (rows, permutations)
+        if size >= _MIN_SCALE:
+            yield name, (deviations / size).astype(np.float32)
+
+
+def _permutation_test(
+    groups: Sequence[_Waves | _Indicators],
+    deviations: Sequence[tuple[str, Singles]],
+    rng: np.random.Generator,
+    n_permutations: int,
+) -> tuple[float, str, float]:
+    """Return the p-value, the score that differs most, and the size of the difference."""
+    n, m = deviations[0][1].shape
+    selected = np.vstack([np.zeros((1, n), dtype=np.intp), rng.integers(m, size=(n_permutations, n))])
+    selected = np.ascontiguousarray((selected + m * np.arange(n)).T)
+    statistics: dict[tuple[str, int], Floats] = {}
+    largest = np.zeros(selected.shape[1])
+    for name, own in deviations:
+        drawn = own.ravel().take(selected)  # (rows, permutations)
         squared = drawn**2
         for at, functions in enumerate(groups):
             total, by_column = functions.sums(drawn, squared)
             largest = np.maximum(largest, by_column / n)
             statistics[name, at] = statistics.get((name, at), 0.0) + total
-    if not statistics:
-        return 1.0, "", 0.0
     array = np.array(list(statistics.values()))
     spread = array.std(axis=1, keepdims=True)
     array = (array - array.mean(axis=1, keepdims=True)) / np.where(spread > 0, spread, 1.0)

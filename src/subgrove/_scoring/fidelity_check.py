@@ -46,6 +46,8 @@ MAX_DRAWS = 10
 """Draws that are checked, and further ones that they are scored by."""
 LEVEL = 0.05
 """Real and resampled values differ significantly if the p-value is at most this."""
+LEVEL_OF_HALVES = 0.01
+"""The same for samplers that are fitted on halves of the training rows, which are less accurate than the one in use."""
 MAX_TRAINING_ROWS, MAX_TRAINING_CELLS = 1000, 6_000
 """With more training rows, or rows times columns, samplers are not fitted on halves of them, for the cost."""
 LARGE, LARGE_AUC = 0.3, 0.75
@@ -194,7 +196,7 @@ class FidelityChecker:
         if isinstance(points, str):
             return None
         p_value, *_ = exchangeability_test(*points, stream(self.seed, f"{_STREAM} of halves of {title(feature)}"))
-        if p_value > LEVEL:
+        if p_value > LEVEL_OF_HALVES:
             return None
         fitted = f"samplers fitted on halves of the {len(own.rows)} training rows differ from the other halves"
         return "uncertain sampler", f"no difference was found in these rows, but {fitted}; p = {p_value:.3f}"

@@ -26,6 +26,7 @@ _MAX_TRIED = 20  # largest number of candidate columns for a split, which bounds
 _RIDGE = 0.02  # penalty, as a share of the number of rows
 _MAX_LABELS = 8  # labels with a column of their own; the others share one
 _MAX_VALUE = 1e9  # larger distances are not distinguished
+_MAX_ROWS = 600
 _MMD_ROWS = 250  # whose squares are arrays of 250 x 250
 _MEDIAN_STRIDE = 4  # every fourth row is used for the median distance
 
@@ -110,6 +111,8 @@ class PairedMMD:
 
 def two_sample_test(pairs: PairedRows, rng: np.random.Generator) -> tuple[float, float, PairedMMD]:
     """Return the AUC of a classifier, its standard error, and the paired MMD."""
+    if len(pairs) > _MAX_ROWS:
+        pairs = pairs.rows(np.sort(rng.permutation(len(pairs))[:_MAX_ROWS]))
     target = TargetColumns.of(pairs.real)
     seed = int(rng.integers(2**31))
     first, second = np.array_split(rng.permutation(len(pairs)), 2)

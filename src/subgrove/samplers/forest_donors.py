@@ -27,6 +27,7 @@ from subgrove.samplers.resampled_feature import ResampledFeature, RowGroups
 
 _TREES_PER_FOLD = 8
 _NODE_SIZES = (6, 20, 60)
+_TRIAL_FOLDS = 2  # by which the leaf size is selected
 _DONORS_PER_TREE = 4  # of each scored row
 _MIN_ROWS = 60
 
@@ -79,39 +80,39 @@ class DonorForestFit:
 
 
 def fit_donor_forest(grams: FoldGrams, values: Floats, names: Any, seed: int) -> DonorForestFit | None:
-    """Grow forests of several leaf sizes, each without one fold, and return that with the best held-out CRPS."""
+    """Grow a forest without each fold; of several leaf sizes, that with the best CRPS of the first held-out folds."""
     parts = grams.design.allowed(names)
     n = len(values)
+    sizes = [size for size in _NODE_SIZES if 4 * size <= n]
     if not len(parts) or n < _MIN_ROWS:
         return None
     target, predictors = values[grams.order], grams.values[:, parts]
     outputs = location_and_spread(target)
+
+    def grown(size: int, number: int) -> tuple[Any, Floats]:
+        """Return the forest without a fold, and the CRPS of the rows of the fold."""
+        fold, kept = grams.folds[number], np.ones(n, dtype=np.bool_)
+        kept[fold] = False
+        forest = grow_forest(
+            predictors[kept],
+            np.ascontiguousarray(outputs[kept]),
+            n_trees=_TREES_PER_FOLD,
+            min_node_size=size,
+            tried=max(1, (2 * len(parts) + 2) // 3),
+            seed=seed + number,
+            n_jobs=1,
+        )
+        rng = stream(seed, f"donors of fold {number}")
+        return forest, _held_out_crps(forest, predictors[kept], target[kept], predictors[fold], target[fold], rng)
+
+    trials = {size: [grown(size, number) for number in range(_TRIAL_FOLDS)] for size in sizes}
+    best = min(trials, key=lambda size: float(np.concatenate([scores for _, scores in trials[size]]).mean()))
+    found = [*trials[best], *(grown(best, number) for number in range(_TRIAL_FOLDS, len(grams.folds)))]
+    in_row_order = np.empty(n)
+    for fold, (_, scores) in zip(grams.folds, found, strict=True):
+        in_row_order[grams.order[fold]] = scores
     columns = tuple(grams.design.parts[at] for at in parts)
-    best: DonorForestFit | None = None
-    for size in _NODE_SIZES:
-        if 4 * size > n:
-            break
-        forests, scores = [], np.empty(n)
-        for number, fold in enumerate(grams.folds):
-            kept = np.ones(n, dtype=np.bool_)
-            kept[fold] = False
-            forest = grow_forest(
-                predictors[kept],
-                np.ascontiguousarray(outputs[kept]),
-                n_trees=_TREES_PER_FOLD,
-                min_node_size=size,
-                tried=max(1, (2 * len(parts) + 2) // 3),
-                seed=seed + number,
-                n_jobs=1,
-            )
-            forests.append(forest)
-            rng = stream(seed, f"donors of fold {number}")
-            scores[fold] = _held_out_crps(forest, predictors[kept], target[kept], predictors[fold], target[fold], rng)
-        if best is None or scores.mean() < best.scores.mean():
-            in_row_order = np.empty(n)
-            in_row_order[grams.order] = scores
-            best = DonorForestFit(DonorForest(columns, tuple(forests), grams.design), in_row_order)
-    return best
+    return DonorForestFit(DonorForest(columns, tuple(forest for forest, _ in found), grams.design), in_row_order)
 
 
 def _held_out_crps(

@@ -7,7 +7,7 @@ column every sampler is the marginal one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, is_dataclass, replace
 from typing import Any
@@ -103,6 +103,12 @@ def accepts_given(sampler: Any) -> bool:
         return False
     sampler = read_sampler(sampler) if isinstance(sampler, str) else sampler
     return sampler.accepts_given if isinstance(sampler, Sampler) else hasattr(sampler, "given")
+
+
+def narrowed(sampler: Any, selected: Collection[str]) -> Any:
+    """Return the sampler with the comparison of candidates limited to some, if it compares candidates."""
+    sampler = read_sampler(sampler) if isinstance(sampler, str) else sampler
+    return sampler.narrowed(selected) if hasattr(sampler, "narrowed") else sampler
 
 
 def _with(sampler: Any, given: list[str] | None) -> Any:

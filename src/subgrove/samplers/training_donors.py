@@ -57,6 +57,8 @@ class SharedTraining:
         Seed of folds, halves and forests.
     sorted_table : SortedTable or None
         Sorted columns that trees on all these rows share; None if only some of the rows are used.
+    compared : frozenset of str or None
+        Names of the samplers that are compared; None for all.
     """
 
     table: Table
@@ -67,6 +69,11 @@ class SharedTraining:
     report_depth: int
     seed: int
     sorted_table: SortedTable | None = None
+    compared: frozenset[str] | None = None
+
+    def compares(self, *names: str) -> bool:
+        """Return whether one of some samplers is compared."""
+        return self.compared is None or not self.compared.isdisjoint(names)
 
     def predictors(self, feature: Feature) -> Table:
         """Return the columns that values of a feature may depend on."""

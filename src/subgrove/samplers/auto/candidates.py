@@ -234,7 +234,8 @@ class LevelCandidates(CandidateSet):
     def candidates(self) -> list[Candidate]:
         """Return the candidates for a feature with few levels, all with log scores."""
         models = [candidate for candidate, _ in self.probability_models()]
-        return self.rescored([self.marginal(), *self.subgroups(), *models])
+        subgroups = self.subgroups() if self.training.compares("training_subgroups") else []
+        return self.rescored([self.marginal(), *subgroups, *models])
 
     @cached_property
     def _scored(self) -> TypedColumn:
@@ -248,24 +249,26 @@ class LevelCandidates(CandidateSet):
     def probability_models(self) -> list[tuple[Candidate, Any]]:
         """Return models of the probabilities of levels: candidates, and the fits with their predictors."""
         grams, names, series, seed = self.training.grams, self.predictors.names, self.series, self.training.seed
-        multinomial = fit_sparse_multinomial(grams, series, names)
-        fits: list[tuple[str, int, Any, Callable[[], Floats]]] = []
-        if multinomial.predictor.parts:
-            complexity = len(multinomial.predictor.parts)
-            scores = partial(multinomial.held_out_log_scores, self.halves)
-            fits.append(("shifted_subgroups", complexity, multinomial, scores))
-        ordered = (
-            None if series.info.is_nominal else fit_ordered_levels(grams, series.info.name, series.values, names, seed)
-        )
-        if ordered is not None:
-            fits.append(("ordered_levels", 1 + len(ordered.predictor.location.terms), ordered, lambda: ordered.scores))
-        smooth = fit_kernel_levels(grams, series.info.name, series.values, names, seed)
-        if smooth is not None:
-            fits.append(("smooth_levels", SMOOTH_TERMS, smooth, lambda: smooth.scores))
-        forest = fit_forest_levels(grams, series.info.name, series.values, names, seed)
-        if forest is not None:
-            fits.append(("forest_levels", UNREADABLE, forest, lambda: forest.scores))
+        of_levels, compares = (grams, series.info.name, series.values, names, seed), self.training.compares
         made = partial(LevelSampler.of, series=series, rows=self.training.rows, columns=self.training.table.columns)
-        return [
-            (Candidate(name, scores(), complexity, partial(made, fit)), fit) for name, complexity, fit, scores in fits
-        ]
+        models: list[tuple[Candidate, Any]] = []
+
+        def add(name: str, fit: Any, scores: Floats, complexity: int) -> None:
+            models.append((Candidate(name, scores, complexity, partial(made, fit)), fit))
+
+        if compares("shifted_subgroups"):
+            multinomial = fit_sparse_multinomial(grams, series, names)
+            if complexity := len(multinomial.predictor.parts):
+                add("shifted_subgroups", multinomial, multinomial.held_out_log_scores(self.halves), complexity)
+        if compares("ordered_levels") and not series.info.is_nominal:
+            ordered = fit_ordered_levels(*of_levels)
+            if ordered is not None:
+                add("ordered_levels", ordered, ordered.scores, 1 + len(ordered.predictor.location.terms))
+        smooth = fit_kernel_levels(*of_levels) if compares("smooth_levels") else None
+        if smooth is not None:
+            add("smooth_levels", smooth, smooth.scores, SMOOTH_TERMS)
+        lowest = min((candidate.score for candidate, _ in models), default=np.inf)
+        forest = fit_forest_levels(*of_levels, lowest) if compares("forest_levels") else None
+        if forest is not None:
+            add("forest_levels", forest, forest.scores, UNREADABLE)
+        return models

@@ -50,28 +50,34 @@ class NumberCandidates(CandidateSet):
         sparse, fit, pilot = self._linear(self.series.info.name, self.series.values)
         if sparse is None and not pilot.promising and len(self.tree) == 1:
             return [replace(self._unscored_marginal, scores=np.full(1, np.nan))]
-        candidates = [self.marginal()]
-        if sparse is not None:
+        candidates, compares = [self.marginal()], self.training.compares
+        if sparse is not None and compares("shifted_subgroups", "gaussian"):
             candidates.append(self._shifted(sparse))
             simple = candidates[-1].complexity <= _FEW_TERMS and not pilot.promising
             if simple and self._tree_cannot_help(*candidates):
                 return candidates
             candidates += self._dense(sparse)
-        smooth = self._smooth(fit, pilot)
+        on_residuals = compares("reweighted_residuals", "forest_donors")
+        smooth = self._smooth(fit, pilot) if on_residuals or compares("smooth_subgroups") else None
         if smooth is not None:
             candidates.append(self._shifted(smooth, "smooth_subgroups"))
         located: list[tuple[LinearFit, ValueScale | None, float]] = [
             (smooth or fit, None, candidates[-1].score if len(candidates) > 1 else np.inf)
         ]
-        for other_scale in scales_to_try(self.series.values, (smooth or fit).residuals):
+        scales = scales_to_try(self.series.values, (smooth or fit).residuals)
+        for other_scale in scales if on_residuals or compares("transformed_subgroups") else ():
             values = other_scale.forward(self.series.values)
             _, other, its_pilot = self._linear(other_scale.label(self.series.info.name), values)
             other = self._smooth(other, its_pilot) or other
             candidates.append(self._shifted(other, "transformed_subgroups", other_scale))
             located.append((other, other_scale, candidates[-1].score))
-        candidates = self.rescored([*candidates, *self.subgroups()])
+        candidates = self.rescored([*candidates, *(self.subgroups() if compares("training_subgroups") else [])])
         location, scale, _ = min(located, key=lambda one: one[2])  # whose residuals the last two candidates resample
-        return [*candidates, *self._reweighted(location, scale), *self._forest_donors(location, scale)]
+        if compares("reweighted_residuals"):
+            candidates += self._reweighted(location, scale)
+        if compares("forest_donors"):
+            candidates += self._forest_donors(location, scale)
+        return candidates
 
     @cached_property
     def _judged(self) -> ValueScale | None:

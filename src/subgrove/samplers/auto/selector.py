@@ -21,14 +21,16 @@ import numpy as np
 
 from subgrove._core.execution import Streams, one_blas_thread, parallel_map
 from subgrove._core.kinds import Floats, Rows
+from subgrove._core.text import quote
 from subgrove._data.columns import ColumnInfo
 from subgrove._data.encode import is_extreme
 from subgrove._data.table import Table, TypedColumn
 from subgrove._regress.gram import FoldGrams, mean_and_std_error
 from subgrove._subgroups import Partition
 from subgrove._subgroups.partition import grow_partition
+from subgrove.exceptions import ParameterError
 from subgrove.samplers.auto.candidates import Candidate, LevelCandidates, best_candidate, present, training_subgroups
-from subgrove.samplers.auto.choice import CandidateScore, SamplerChoice
+from subgrove.samplers.auto.choice import DESCRIPTIONS, CandidateScore, SamplerChoice
 from subgrove.samplers.auto.numbers import NumberCandidates
 from subgrove.samplers.base import Feature, FittedSampler, Sampler, lookup_feature, title
 from subgrove.samplers.chained import ChainedMembers, SpecialProbabilities, TwoPart, ignoring_own_values, special_codes
@@ -38,6 +40,7 @@ from subgrove.samplers.training_donors import SharedTraining, TrainingSettings, 
 _MIN_ORDINARY = 20  # with fewer ordinary values there is nothing to select by
 _MIN_SPECIAL = 10  # with fewer special values, their probability is the same in all rows
 Selected = tuple[FittedSampler, SamplerChoice]
+_CANDIDATES = frozenset(DESCRIPTIONS) - {"chained_members", "marginal"}
 _END_SHARE = 0.05  # of the rows, from which the smallest or the largest value is special
 _SHARE = 0.2  # likewise for any other value
 _MIN_OTHERS = 50  # rows with other values
@@ -73,6 +76,9 @@ class Auto(TrainingSettings, Sampler):
         Seed of folds, halves, forests and the random subset of rows.
     n_jobs : int, optional
         Number of features fitted in parallel.
+    candidates : list of str, optional
+        Names of the samplers that are compared with "marginal", as `SamplerChoice` names them, such as
+        "training_subgroups"; all by default. Fewer take less time.
 
     Examples
     --------
@@ -90,6 +96,19 @@ class Auto(TrainingSettings, Sampler):
     accepts_groups = True
     accepts_any_column = True
 
+    candidates: Collection[str] | None = None
+
+    def narrowed(self, selected: Collection[str]) -> Auto:
+        """Return the selection among some candidates and "marginal".
+
+        Parameters
+        ----------
+        selected : list of str
+            Names of candidates; other names are ignored. Without any, all candidates are compared.
+        """
+        names = frozenset(selected) & _CANDIDATES
+        return replace(self, candidates=sorted(names)) if names else self
+
     def fit(self, X: Any, features: Any = None) -> FittedAuto:
         """Compare the candidates of each feature on training rows, and fit the selected one.
 
@@ -102,6 +121,7 @@ class Auto(TrainingSettings, Sampler):
         """
         with one_blas_thread():
             columns, parsed, training = read_shared_training(self, X, features)
+            training = replace(training, compared=_read_candidates(self.candidates))
             selected = list(parallel_map(SamplerSelector(training), parsed, self.n_jobs))
         by_name = dict(zip(map(title, parsed), selected, strict=True))
         return FittedAuto(
@@ -306,7 +326,8 @@ class SamplerSelector:
         if np.sort(counts)[-2] < _MIN_SPECIAL:
             return SpecialProbabilities(counts / counts.sum())
         info = ColumnInfo(name, "nominal", tuple(map(str, range(len(counts)))))
-        candidates = LevelCandidates(self.training, TypedColumn(info, codes.astype(np.int32)), predictors)
+        training = replace(self.training, compared=None)
+        candidates = LevelCandidates(training, TypedColumn(info, codes.astype(np.int32)), predictors)
         models = candidates.probability_models()
         scored = [candidates.marginal(), *(candidate for candidate, _ in models)]
         best = best_candidate(scored)
@@ -317,6 +338,16 @@ class SamplerSelector:
 
     def _grow(self, feature: Feature, series: tuple[TypedColumn, ...], predictors: Table) -> Partition:
         return grow_partition(predictors, feature, series, None, self.training.settings, self.training.sorted_table)
+
+
+def _read_candidates(candidates: Any) -> frozenset[str] | None:
+    """Return the names of the candidates; raise if one is unknown."""
+    if candidates is None:
+        return None
+    known = [*sorted(_CANDIDATES), "marginal"]
+    if isinstance(candidates, str) or not isinstance(candidates, Collection) or not set(candidates) <= set(known):
+        raise ParameterError(f"candidates must be a list of names out of {quote(known)}; got {candidates!r}.")
+    return frozenset(candidates)
 
 
 def _with_details(choice: SamplerChoice, sampler: FittedSampler) -> SamplerChoice:
