@@ -130,14 +130,20 @@ def require_matplotlib() -> None:
         raise ModuleNotFoundError("Plots need matplotlib. Run: pip install 'subgrove[plot]'", name="matplotlib")
 
 
+def check_type(name: str, value: Any, kind: type, words: str) -> None:
+    """Raise if matplotlib is missing, or a value is not of a class, which is described in words."""
+    require_matplotlib()
+    if not isinstance(value, kind):
+        raise ParameterError(f"{name} must be {words}; got {type(value).__name__}.")
+
+
 def check_axes(ax: Any) -> None:
     """Raise if `ax` is not matplotlib axes."""
     from matplotlib.axes import Axes
 
     if ax is None:
         return
-    if not isinstance(ax, Axes):
-        raise ParameterError(f"ax must be matplotlib Axes or None for a new figure; got {type(ax).__name__}.")
+    check_type("ax", ax, Axes, "matplotlib Axes or None for a new figure")
     if ax.figure is None:
         raise ParameterError("ax has been removed from its figure. Pass axes of a figure, or leave ax out.")
 

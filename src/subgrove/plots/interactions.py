@@ -11,8 +11,8 @@ from subgrove._core.validate import whole_number
 from subgrove._effects import InteractionStrength
 from subgrove._effects.interaction_strength import PairStrength
 from subgrove.exceptions import ParameterError
-from subgrove.plots._figure import require_matplotlib, short_rule
-from subgrove.plots._rows import RowEntry, RowLabels, RowSeries, draw_rows, draw_series, handle
+from subgrove.plots._figure import check_type, short_rule
+from subgrove.plots._rows import RowEntry, RowLabels, RowSeries, draw_rows
 from subgrove.trees.nodes import ALL_ROWS
 
 if TYPE_CHECKING:
@@ -48,44 +48,32 @@ def interaction_strength(result: InteractionStrength, *, ax: Axes | None = None,
     >>> found = sg.InteractionStrength.compute(model, X, n_points=20, random_state=1)
     >>> ax = sg.plots.interaction_strength(found, top=2)
     """
-    require_matplotlib()
-    if not isinstance(result, InteractionStrength):
-        raise ParameterError(f"result must be an InteractionStrength; got {type(result).__name__}.")
-    by_pair: dict[tuple[str, str], list[PairStrength]] = {}
+    check_type("result", result, InteractionStrength, "an InteractionStrength")
+    h_squared: dict[tuple[str, str], float] = {}
     for each in sorted(result.pairs, key=lambda each: -each.strength):
-        by_pair.setdefault((each.feature, each.other), []).append(each)
-    shown = dict(list(by_pair.items())[: whole_number("top", top, least=1)])
+        pair = each.feature, each.other
+        h_squared[pair] = max(h_squared.get(pair, each.h_squared), each.h_squared)
+    shown = list(h_squared)[: whole_number("top", top, least=1)]
     if not shown:
         raise ParameterError("The result has no pairs: no subgroup has two rows.")
-    labels = {(repr(each.output), each.subgroup): _label(each, result) for each in result.pairs}
+    by_series: dict[tuple[str, int], dict[tuple[str, str], PairStrength]] = {}
+    for each in result.pairs:
+        by_series.setdefault((repr(each.output), each.subgroup), {})[each.feature, each.other] = each
     series = []
-    for key, label in labels.items():
-        values = np.array([_strength_of(some, key) for some in shown.values()])
-        series.append(RowSeries(label, values, np.zeros(len(values)), values))
-    entries = [
-        RowEntry(f"{one} and {other}", (f"H² {max(each.h_squared for each in some):.2f}",))
-        for (one, other), some in shown.items()
-    ]
+    for own in by_series.values():
+        values = np.array([own[pair].strength if pair in own else np.nan for pair in shown])
+        series.append(RowSeries(_label(next(iter(own.values())), result), values, np.zeros(len(values)), values))
+    entries = [RowEntry(f"{pair[0]} and {pair[1]}", (f"H² {h_squared[pair]:.2f}",)) for pair in shown]
     unit = "margin" if result.scale == "margin" else "prediction"
-    ax = draw_rows(
-        ax,
-        RowLabels(tuple(entries), n_below=1, remedy=", draw fewer pairs with top="),
-        label=f"strength of the interaction (standard deviation, in units of the {unit})",
-        text=_note(result, len(by_pair) - len(shown)),
-        legend={one.label: handle(place) for place, one in enumerate(series)} if len(series) > 1 else None,
-    )
-    draw_series(ax, series)
-    return ax
+    rows = RowLabels(entries, n_below=1, remedy=", draw fewer pairs with top=")
+    label = f"strength of the interaction (standard deviation, in units of the {unit})"
+    return draw_rows(ax, rows, series, label=label, text=_note(result, len(h_squared) - len(shown)))
 
 
 def _label(pair: PairStrength, result: InteractionStrength) -> str:
     several = len({repr(each.output) for each in result.pairs}) > 1
     parts = [f"output {pair.output}"] * several + [short_rule(pair.rule)] * (pair.rule != ALL_ROWS)
     return ", ".join(parts) or "all rows"
-
-
-def _strength_of(pairs: list[PairStrength], key: tuple[str, int]) -> float:
-    return next((each.strength for each in pairs if (repr(each.output), each.subgroup) == key), np.nan)
 
 
 def _note(result: InteractionStrength, left_out: int) -> str:
