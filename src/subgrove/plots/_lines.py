@@ -14,7 +14,7 @@ from subgrove._effects.curves import Curve
 from subgrove._effects.result import INTERACTION
 from subgrove._effects.subgroup_rows import EffectGroup, FeatureSupport
 from subgrove.exceptions import ParameterError
-from subgrove.plots._figure import one_line, short_rule, unique_label
+from subgrove.plots._figure import check_type, one_line, short_rule, unique_label
 from subgrove.plots._palette import COLORS, STYLES
 from subgrove.trees.tree import format_count
 
@@ -94,8 +94,7 @@ def read_effects(first: Any, others: Sequence[Any]) -> dict[str, Effect]:
         for one in (first, *others):
             found[unique_label(KINDS.get(getattr(one, "kind", ""), ""), found)] = one
     for one in found.values():
-        if not isinstance(one, Effect):
-            raise ParameterError(f"effect must be an Effect, which effect returns; got {type(one).__name__}.")
+        check_type("effect", one, Effect, "an Effect, which effect returns")
     _reject_other_features(list(found.values()))
     return found
 
@@ -109,9 +108,8 @@ def _reject_other_features(effects: Sequence[Effect]) -> None:
             f"own: plots.effects(...)."
         )
     if len(kinds) > 1 or len({one.infos for one in effects if one.infos[0].kind != "numeric"}) > 1:
-        raise ParameterError(
-            f"The effects of {names[0]} have different kinds or levels. Draw them in panels of their own."
-        )
+        what = f"The effects of {names[0]} have different kinds or levels."
+        raise ParameterError(f"{what} Draw them in panels of their own.")
 
 
 def lines_of(effects: Mapping[str, Effect], output: Any) -> list[EffectLine]:

@@ -37,15 +37,12 @@ STYLES: tuple[Any, ...] = ("solid", (0, (4, 1.5)), (0, (1.2, 1.2)))
 GREY = "#737373"
 """Visible on white and on black."""
 
-_USUAL = 10.0  # size of the font that matplotlib has by default
-
 
 def font_size() -> float:
     """Return the size of most texts in points; it follows `font.size` of matplotlib."""
     from matplotlib import rcParams
 
-    size = rcParams["font.size"]
-    return 0.9 * float(size if isinstance(size, int | float) else _USUAL)
+    return 0.9 * float(rcParams["font.size"])
 
 
 def small_size() -> float:
@@ -56,3 +53,8 @@ def small_size() -> float:
 def color_of(place: int) -> str:
     """Return the colour of a curve or series."""
     return COLORS[place % len(COLORS)]
+
+
+def style_of(place: int) -> Any:
+    """Return the line style of a curve."""
+    return STYLES[place // len(COLORS) % len(STYLES)]

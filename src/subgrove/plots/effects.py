@@ -162,21 +162,19 @@ def effects(
 
 def _parts(each: Any, output: Any, interval: bool | None) -> Iterator[EffectPanel]:
     """The panels of what the user wants in one."""
-    if isinstance(each, Sequence) and not isinstance(each, str) and each:
-        yield panel_of(read_effects(each[0], each[1:]), output, interval)
-        return
-    if not isinstance(each, Effect):
-        yield panel_of(read_effects(each, ()), output, interval)
-        return
-    surface, selected = len(each.infos) == 2, outputs_of(each, output)
-    if len(selected) > 1 and (surface or len(each.lines) > 1):
+    several = isinstance(each, Effect) and len(each.lines) > 1
+    surface = isinstance(each, Effect) and len(each.infos) == 2
+    selected = outputs_of(each, output) if isinstance(each, Effect) else ()
+    if len(selected) > 1 and (surface or several):
         for at in selected:
             yield from _parts(each, each.outputs[at], interval)
-    elif surface and len(each.lines) > 1:
+    elif surface and several:
         for curve in each.lines:
             group = each.groups[curve.subgroup]
             alone = replace(each, lines=(replace(curve, subgroup=0),), groups=(group,), subgroups=None)
             yield replace(panel_of(read_effects(alone, ()), output, interval), title=group.rule)
+    elif isinstance(each, Sequence) and not isinstance(each, str) and each:
+        yield panel_of(read_effects(each[0], each[1:]), output, interval)
     else:
         yield panel_of(read_effects(each, ()), output, interval)
 
