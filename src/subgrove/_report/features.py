@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -14,31 +15,16 @@ from subgrove._core.kinds import Floats
 from subgrove._core.text import number
 from subgrove._data.columns import number_text
 from subgrove._data.table import TypedColumn
-from subgrove._importance.explanation import (
-    Finding,
-    has_lower_bound,
-    overall_findings,
-    reference_of,
-    resampling_sentences,
-    subgroup_findings,
-)
+from subgrove._importance import explanation
 from subgrove._importance.gap_result import Gap
 from subgrove._importance.result import ImportanceResult
 from subgrove._importance.tables import differences
 from subgrove._report import curve_shapes, wording
+from subgrove._report import summary as structs
 from subgrove._report.curves import FeatureCurves, curves_of, distribution
 from subgrove._report.inputs import ReportInputs
 from subgrove._report.model_summary import ImportantSize
-from subgrove._report.summary import (
-    CandidateSummary,
-    Estimate,
-    FeatureSummary,
-    FidelitySummary,
-    GapStepSummary,
-    GroupSummary,
-    SubgroupSummary,
-    TreeNode,
-)
+from subgrove._report.summary import Estimate, FeatureSummary
 from subgrove._scoring.feature_result import FeatureResult, with_rows
 from subgrove._subgroups import Partition
 
@@ -64,17 +50,18 @@ class FeatureGaps:
         found = self.by_feature.get(feature)
         return found is not None and found.kind in _NO_COLUMN
 
-    def steps(self, feature: str, n_columns: int) -> tuple[GapStepSummary, ...]:
+    def steps(self, feature: str, n_columns: int) -> tuple[structs.GapStepSummary, ...]:
         """Return the steps of a feature; one step for all columns where they were not computed one by one."""
         found = self.by_feature.get(feature)
         if self.unexplained(feature) or not n_columns:
             return ()
         if found is not None:
-            return tuple(GapStepSummary(one.column, one.start, one.end, one.step, one.noise) for one in found.parts)
+            values = ((one.column, one.start, one.end, one.step, one.noise) for one in found.parts)
+            return tuple(structs.GapStepSummary(*each) for each in values)
         line = self.differences[feature]
         title = "the other column" if n_columns == 1 else f"the other {n_columns} columns"
         noise = None if np.isnan(line["std_error"]) else float(line["std_error"])
-        return (GapStepSummary(title, line["other"], line["this"], -line["estimate"], noise),)
+        return (structs.GapStepSummary(title, line["other"], line["this"], -line["estimate"], noise),)
 
 
 def feature_gaps(conditional: ImportanceResult, marginal: ImportanceResult, n_columns: int) -> FeatureGaps:
@@ -137,7 +124,7 @@ class ReportResults:
     @cached_property
     def important(self) -> ImportantSize:
         """From which size on an importance counts as important."""
-        gain, of = reference_of(self.conditional, 0)
+        gain, of = explanation.reference_of(self.conditional, 0)
         return ImportantSize(self.min_share * gain, self.min_share, of)
 
     @cached_property
@@ -160,28 +147,27 @@ def _estimates(result: ImportanceResult, share: float | None, *, checked: bool =
     grouped = {name for score in result.scores if len(score.feature) > 1 for name in score.feature}
     features = tuple(score for score in result.scores if len(score.feature) == 1)
     others = tuple(score for score in result.scores if score.title not in grouped)
-    found = [overall_findings(replace(result, scores=some), 0, share, checked=checked) for some in (features, others)]
+    both = (replace(result, scores=some) for some in (features, others))
+    found = [explanation.overall_findings(one, 0, share, checked=checked) for one in both]
     return {name: estimate_of(*line) for name, line in (found[0] | found[1]).items()}
 
 
-def estimate_of(line: Mapping[str, Any], finding: Finding) -> Estimate:
+def estimate_of(line: Mapping[str, Any], finding: explanation.Finding) -> Estimate:
     """Return the estimate in a row of a table; None for unknown numbers and for intervals that do not hold."""
     reason = str(line.get("reliable") or "")
     if reason:
-        low = line["conf_low"] if has_lower_bound(line) and line["conf_low"] > 0 else np.nan
+        low = line["conf_low"] if explanation.has_lower_bound(line) and line["conf_low"] > 0 else np.nan
         line = {**line, "conf_low": low, "conf_high": np.nan, "p_value": np.nan}
     known = {name: _known(line[name]) for name in ("std_error", "conf_low", "conf_high", "p_value", "mc_error")}
-    return Estimate(
-        estimate=float(line["estimate"]), **known, noise=str(line["noise"]), finding=finding, unreliable=reason
-    )
+    return Estimate(float(line["estimate"]), **known, noise=str(line["noise"]), finding=finding, unreliable=reason)
 
 
-def fidelity_of(score: FeatureResult, how: str) -> FidelitySummary | None:
+def fidelity_of(score: FeatureResult, how: str) -> structs.FidelitySummary | None:
     """Return the fidelity check of the "resampled" or "shuffled" rows of a feature."""
     check = score.fidelity_check
     if check is None:
         return None
-    found = FidelitySummary(check.verdict, _known(check.auc), _known(check.mmd), "")
+    found = structs.FidelitySummary(check.verdict, _known(check.auc), _known(check.mmd), "")
     return msgspec.structs.replace(found, sentence=wording.fidelity_sentence(score.title, found, check.reason, how))
 
 
@@ -203,7 +189,7 @@ def feature_summaries(
     return summaries, n_rows
 
 
-def group_summaries(results: ReportResults) -> tuple[GroupSummary, ...]:
+def group_summaries(results: ReportResults) -> tuple[structs.GroupSummary, ...]:
     """Return the groups of features, the most important first."""
     summaries = []
     conditional, marginal = results.estimates
@@ -214,7 +200,7 @@ def group_summaries(results: ReportResults) -> tuple[GroupSummary, ...]:
             one, other = conditional[score.title], marginal[score.title]
             sentence = wording.headline(name, one, other, results.conditional.level, False, results.important.words)
             fidelity = fidelity_of(score, "resampled")
-            summaries.append(GroupSummary(name, tuple(score.feature), one, other, fidelity, sentence))
+            summaries.append(structs.GroupSummary(name, tuple(score.feature), one, other, fidelity, sentence))
     return tuple(sorted(summaries, key=lambda one: -one.conditional.estimate))
 
 
@@ -229,6 +215,7 @@ def _summary(
     sampler = str(choice["selected"] if choice else result.settings["sampler"])
     series = inputs.used.table.series(name)
     independent = sampler == "marginal"
+    sentences, direction = _effect_words(results, score, series, curves)
     summary = FeatureSummary(
         feature=name,
         kind=series.info.kind,
@@ -247,30 +234,30 @@ def _summary(
         lines=curves.lines,
         distribution=distribution(series, score.code, len(score.rules)),
         x_labels=curves.x_labels,
-        effect_sentences=tuple(_effect_sentences(results, score, series, curves)),
-        direction=_direction(results, score, series, curves),
+        effect_sentences=tuple(sentences),
+        direction=direction,
     )
     return msgspec.structs.replace(summary, story=tuple(_story(results, score, summary)))
 
 
 def _subgroups(
     inputs: ReportInputs, results: ReportResults, score: FeatureResult, partition: Partition | None
-) -> tuple[SubgroupSummary, ...]:
+) -> tuple[structs.SubgroupSummary, ...]:
     sizes = (inputs.train.n,) if partition is None else partition.sizes
     summaries = []
-    for line, finding in subgroup_findings(results.conditional, score, 0, results.share):
+    for line, finding in explanation.subgroup_findings(results.conditional, score, 0, results.share):
         n, at = int(line["n"]), int(line["subgroup"])
         estimate = estimate_of(line, finding) if n else None
         sentence = wording.subgroup_sentence(score.title, line["rule"], n, estimate, results.conditional.level)
         n_train = round(sizes[at]) if at < len(sizes) else None
-        summaries.append(SubgroupSummary(at, line["rule"], n_train, n, estimate, sentence))
+        summaries.append(structs.SubgroupSummary(at, line["rule"], n_train, n, estimate, sentence))
     return tuple(summaries)
 
 
-def _nodes(partition: Partition | None, n_train: int) -> tuple[TreeNode, ...]:
+def _nodes(partition: Partition | None, n_train: int) -> tuple[structs.TreeNode, ...]:
     """Return the nodes of the tree whose leaves are the subgroups, depth first; one node if there is no tree."""
     if partition is None:
-        return (TreeNode(None, "", "", n_train, None, 0),)
+        return (structs.TreeNode(None, "", "", n_train, None, 0),)
     tree = partition.tree
     parent = {child: node.id - 1 for node in tree.nodes for child in node.children or ()}
     leaf = {node.id: place for place, node in enumerate(tree.leaves)}
@@ -279,25 +266,25 @@ def _nodes(partition: Partition | None, n_train: int) -> tuple[TreeNode, ...]:
         branch = branches.get(node.id)
         column, rule = (branch.column.name, str(branch)) if branch else ("", "")
         p_value = None if node.is_leaf else _known(node.p_value)
-        nodes.append(TreeNode(parent.get(node.id), column, rule, round(node.n), p_value, leaf.get(node.id)))
+        nodes.append(structs.TreeNode(parent.get(node.id), column, rule, round(node.n), p_value, leaf.get(node.id)))
     return tuple(nodes)
 
 
-def _candidates(choice: Mapping[str, Any] | None) -> tuple[CandidateSummary, ...]:
+def _candidates(choice: Mapping[str, Any] | None) -> tuple[structs.CandidateSummary, ...]:
     if choice is None:
         return ()
     candidates = []
     for one in choice["scores"]:
         score, gap, error = (_known(one[key]) for key in ("score", "score_gap", "std_error"))
         selected = one["name"] == choice["selected"]
-        candidates.append(CandidateSummary(one["name"], score, gap, error, int(one["complexity"]), selected))
+        candidates.append(structs.CandidateSummary(one["name"], score, gap, error, int(one["complexity"]), selected))
     return tuple(candidates)
 
 
 def _story(results: ReportResults, score: FeatureResult, summary: FeatureSummary) -> list[str]:
     """Return how the feature is resampled, its importance and where it is largest, its fidelity, and its gap."""
     result, name = results.conditional, summary.feature
-    sentences = [*resampling_sentences(result, score), _loss_change(summary.conditional, results)]
+    sentences = [*explanation.resampling_sentences(result, score), _loss_change(summary.conditional, results)]
     if (difference := wording.contrast(name, summary.subgroups, result.level)) is not None:
         sentences.append(difference)
     if summary.fidelity is not None:
@@ -320,39 +307,29 @@ def _loss_change(one: Estimate, results: ReportResults) -> str:
     return f"The {loss} {verb} {ends} when it is resampled: a change of {change}."
 
 
-def _effect_sentences(
+def _effect_words(
     results: ReportResults, score: FeatureResult, series: TypedColumn, curves: FeatureCurves
-) -> list[str]:
+) -> tuple[list[str], str]:
+    """Return the sentences on curves, and what predictions do as the feature increases.
+
+    The latter is "" for several outputs, or if it is unknown.
+    """
+    name, spread = score.title, results.spread
     if curves.error:
-        return [wording.tidy(f"There are no curves of {score.title}: {curves.error}")]
-    numeric = series.info.kind == "numeric"
-    bounds = _middle_ranges(series.values, score) if numeric else []
-    dated = numeric and (series.info.is_date or series.info.is_duration)
-    ends = _date_texts(bounds[0], series) if dated and bounds[0] is not None else None
-    sentences = []
-    for output in dict.fromkeys(line.output for line in curves.lines):
-        own = [line for line in curves.lines if line.output == output]
-        if numeric:
-            sentences += curve_shapes.numeric_sentences(score.title, own, bounds, results.spread, ends)
-        else:
-            sentences += curve_shapes.level_sentences(score.title, own, results.spread)
-    return sentences
-
-
-def _direction(results: ReportResults, score: FeatureResult, series: TypedColumn, curves: FeatureCurves) -> str:
-    """Return what predictions do as the feature increases; "" for several outputs, or if it is unknown."""
-    if len({line.output for line in curves.lines}) > 1:
-        return ""
-    by_kind = {line.kind: line for line in curves.lines if line.subgroup is None}
-    line = by_kind.get("ale", by_kind.get("pdp"))  # ALE compares neighbouring rows, PDP may include unrealistic ones
-    if line is None:
-        return ""
+        return [wording.tidy(f"There are no curves of {name}: {curves.error}")], ""
+    by_output = {line.output: [each for each in curves.lines if each.output == line.output] for line in curves.lines}
+    by_kind = {line.kind: line for line in curves.lines if line.subgroup is None and len(by_output) == 1}
+    main = by_kind.get("ale", by_kind.get("pdp"))  # ALE compares neighbouring rows, PDP may include unrealistic ones
     if series.info.kind != "numeric":
-        return curve_shapes.level_direction(score.title, line, results.spread)
-    bounds = _middle_ranges(series.values, score)[0]
-    dated = series.info.is_date or series.info.is_duration
-    shape = None if bounds is None else curve_shapes.curve_shape(line, *bounds, results.spread)
-    return "" if shape is None else curve_shapes.numeric_direction(score.title, shape, dated=dated)
+        shown = [curve_shapes.level_sentences(name, own, spread) for own in by_output.values()]
+        direction = "" if main is None else curve_shapes.level_direction(name, main, spread)
+        return list(chain(*shown)), direction
+    bounds, dated = _middle_ranges(series.values, score), series.info.is_date or series.info.is_duration
+    ends = _date_texts(bounds[0], series) if dated and bounds[0] is not None else None
+    shown = [curve_shapes.numeric_sentences(name, own, bounds, spread, ends) for own in by_output.values()]
+    shape = None if main is None or bounds[0] is None else curve_shapes.curve_shape(main, *bounds[0], spread)
+    direction = "" if shape is None else curve_shapes.numeric_direction(name, shape, dated=dated)
+    return list(chain(*shown)), direction
 
 
 def _date_texts(bounds: tuple[float, float], series: TypedColumn) -> tuple[str, str]:

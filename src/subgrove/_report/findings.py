@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from subgrove._core.text import count_of, listed, number, percent
 from subgrove._report.model_summary import ImportantSize, ModelSummary
+from subgrove._report.render import text_of
 from subgrove._report.summary import DataSummary, DependenceSummary, Estimate, FeatureSummary, GroupSummary
 from subgrove._report.suspicious_columns import leakage_sentence
 from subgrove._report.wording import contrast, shared_with, tidy, with_range
@@ -182,8 +183,6 @@ def cautions(
     model: ModelSummary, features: Sequence[FeatureSummary], dependence: Sequence[DependenceSummary], level: float
 ) -> tuple[str, ...]:
     """Return what not to conclude: from any report, and from this one."""
-    from subgrove._report.render import text_of
-
     names = {
         "leakage": _leakage(model, features),
         "redundant": [

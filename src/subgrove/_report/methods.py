@@ -22,6 +22,7 @@ from subgrove._native.loader import NOT_INSTALLED, version_of
 from subgrove._report.curves import SHOWN_CLASSES, level_codes
 from subgrove._report.inputs import ReportInputs, some_rows
 from subgrove._report.performance import LEVEL, WEAK
+from subgrove._report.render import text_of
 from subgrove._report.summary import (
     ColumnSummary,
     DataSummary,
@@ -168,8 +169,6 @@ def _versions() -> tuple[Setting, ...]:
 
 def _sentences(inputs: ReportInputs, forests: ReportForests) -> tuple[str, ...]:
     """Return the paragraphs of the template on methods that apply to this report."""
-    from subgrove._report.render import text_of
-
     limits = {"level": LEVEL, "weak": WEAK, "nearly": NEARLY, "shown_classes": SHOWN_CLASSES}
     names = {"loss": inputs.loss.name.replace("_", " "), "sampler": sampler_name(inputs.sampler)}
     return tuple(text_of("methods.txt.jinja", inputs=inputs, forests=forests, **limits, **names).splitlines())

@@ -24,7 +24,7 @@ from subgrove._core.validate import names_arguments
 from subgrove._data.table import read_once
 from subgrove._importance.importance import importance
 from subgrove._importance.result import ImportanceResult
-from subgrove._report import methods
+from subgrove._report import methods, render
 from subgrove._report.comparison import KEY, Comparison, compared, named_models, read_comparison
 from subgrove._report.curves import interactions_of
 from subgrove._report.features import ReportResults, feature_gaps, feature_summaries, fidelity_of, group_summaries
@@ -176,15 +176,11 @@ class Report:
 
     def to_html(self) -> str:
         """Return the report as one self-contained HTML page."""
-        from subgrove._report.render import page
-
-        return page(self.summary, self.comparison)
+        return render.page(self.summary, self.comparison)
 
     def to_markdown(self) -> str:
         """Return the report as Markdown."""
-        from subgrove._report.render import markdown
-
-        return markdown(self.summary, self.comparison)
+        return render.markdown(self.summary, self.comparison)
 
     def to_json(self) -> str:
         """Return the report as JSON."""

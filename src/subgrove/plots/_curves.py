@@ -104,7 +104,7 @@ FILLED = 0.8
 _INSIDE, _WIDEST = 0.84, 0.3  # share of its own room that a box or bar takes, and how wide a bar is at most
 _STRIP, _STRIP_ROW = 0.15, 0.028  # share of the height of the axes that a strip takes, and a row of it at least
 _BXP = ("whislo", "q1", "med", "q3", "whishi")  # what matplotlib calls the middle five of our box statistics
-_PLAIN_BOXES = {"patch_artist": True, "showfliers": False, "showcaps": False, "manage_ticks": False}
+_PLAIN_BOXES: dict[str, Any] = {"patch_artist": True, "showfliers": False, "showcaps": False, "manage_ticks": False}
 _DOT = 0.45  # size of the dot at the mean, as a share of the same
 
 
@@ -274,7 +274,7 @@ def _write_cells(ax: Axes, x: Floats, y: Floats, values: Floats, limits: tuple[f
         if np.isfinite(value):
             color = "white" if (value - limits[0]) / (limits[1] - limits[0]) < 0.6 else "black"
             text = f"{value:.{min(digits, 8)}f}"
-            ax.text(x[one], y[two], text, size=small_size(), ha="center", va="center", color=color)
+            ax.text(float(x[one]), float(y[two]), text, size=small_size(), ha="center", va="center", color=color)
 
 
 def level_lines(line: EffectLine) -> list[EffectLine]:
