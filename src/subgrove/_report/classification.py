@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,9 +41,8 @@ def class_results(inputs: ReportInputs, predictions: Predictions) -> ClassResult
     true, predicted = _codes(inputs, predictions, classes)
     labels, n = [str(label) for label in classes], len(classes)
     pairs = true * (n + 1) + predicted
-    right, of_true, of_predicted = (
-        np.bincount(codes, minlength=n)[:n] for codes in (true[true == predicted], true, predicted)
-    )
+    kinds = (true[true == predicted], true, predicted)
+    right, of_true, of_predicted = (np.bincount(codes, minlength=n)[:n] for codes in kinds)
     of_class = predictions
     if inputs.probabilities and predictions.ndim == 1:
         of_class = np.column_stack([1 - predictions, predictions])
@@ -53,14 +53,11 @@ def class_results(inputs: ReportInputs, predictions: Predictions) -> ClassResult
         precision, recall = (float(right[at] / of[at]) if of[at] else None for of in (of_predicted, of_true))
         counts = int(of_true[at]), int(of_predicted[at])
         summaries.append(ClassSummary(labels[at], *counts, precision, recall, average, rare, curve if rare else ()))
-    wrong, times = np.unique(pairs[(true != predicted) & (predicted < n)], return_counts=True)
-    order = np.argsort(-times, kind="stable")[:_MOST_CONFUSIONS].tolist()
-    confusions = tuple(
-        ConfusionSummary(labels[wrong[i] // (n + 1)], labels[wrong[i] % (n + 1)], int(times[i])) for i in order
-    )
-    matrix = (
-        np.bincount(pairs, minlength=n * (n + 1)).reshape(n, n + 1)[:, :n] if n <= _MOST_CLASSES else np.empty((0, 0))
-    )
+    wrong = Counter(np.sort(pairs[(true != predicted) & (predicted < n)]).tolist()).most_common(_MOST_CONFUSIONS)
+    confusions = tuple(ConfusionSummary(labels[at // (n + 1)], labels[at % (n + 1)], times) for at, times in wrong)
+    matrix = np.empty((0, 0))
+    if n <= _MOST_CLASSES:
+        matrix = np.bincount(pairs, minlength=n * (n + 1)).reshape(n, n + 1)[:, :n]
     balanced = _balanced_accuracy(right[of_true > 0], of_true[of_true > 0])
     sentences = _sentences(float(right.sum() / len(true)), balanced, summaries, len(true), n)
     return ClassResults((balanced,), sentences, tuple(summaries), tuple(map(tuple, matrix.tolist())), confusions)
@@ -109,10 +106,8 @@ def _precision_recall(
 def _sentences(
     accuracy: float, balanced: Score, classes: list[ClassSummary], n: int, n_classes: int
 ) -> tuple[str, ...]:
-    sentences = [
-        f"Accuracy is {number(accuracy)}; balanced accuracy, the mean recall of the classes, is "
-        f"{number(balanced.value)} ({number(balanced.constant or 0.0)} for a constant prediction)."
-    ]
+    found = f"{number(balanced.value)} ({number(balanced.constant or 0.0)} for a constant prediction)"
+    sentences = [f"Accuracy is {number(accuracy)}; balanced accuracy, the mean recall of the classes, is {found}."]
     rare = sorted((one for one in classes if one.rare), key=lambda one: one.n)
     for one in rare[:_MOST_NAMED]:
         parts = [f"recall {percent(one.recall or 0.0)}"]

@@ -41,15 +41,12 @@ def named_models(model: Mapping[Any, Any] | Sequence[Any]) -> dict[str, Any]:
     if isinstance(model, Mapping):
         named = {str(name): each for name, each in model.items()}
     else:
-        kinds = [type(each).__name__ for each in model]
-        named = {
-            kind if kinds.count(kind) == 1 else f"{kind} {kinds[: at + 1].count(kind)}": each
-            for at, (kind, each) in enumerate(zip(kinds, model, strict=True))
-        }
+        kinds, named = [type(each).__name__ for each in model], {}
+        for at, (kind, each) in enumerate(zip(kinds, model, strict=True)):
+            named[kind if kinds.count(kind) == 1 else f"{kind} {kinds[: at + 1].count(kind)}"] = each
     if len(named) < 2:
-        raise ParameterError(
-            f"model has {len(named)} models, but a comparison needs two. Pass the model itself to report on one."
-        )
+        what = f"model has {len(named)} models, but a comparison needs two."
+        raise ParameterError(f"{what} Pass the model itself to report on one.")
     return named
 
 

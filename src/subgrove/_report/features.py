@@ -327,7 +327,7 @@ def _effect_words(
     bounds, dated = _middle_ranges(series.values, score), series.info.is_date or series.info.is_duration
     ends = _date_texts(bounds[0], series) if dated and bounds[0] is not None else None
     shown = [curve_shapes.numeric_sentences(name, own, bounds, spread, ends) for own in by_output.values()]
-    shape = None if main is None or bounds[0] is None else curve_shapes.curve_shape(main, *bounds[0], spread)
+    shape = curve_shapes.curve_shape(main, bounds[0], spread)
     direction = "" if shape is None else curve_shapes.numeric_direction(name, shape, dated=dated)
     return list(chain(*shown)), direction
 

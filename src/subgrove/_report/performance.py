@@ -52,6 +52,11 @@ _VERDICTS = {
     "uncertain": "It is uncertain whether the model is better than a constant prediction",
     "useless": "The model is not significantly better than a constant prediction",
 }
+_CONSEQUENCES = {
+    "weak": "The model leaves most of the target unexplained.",
+    "uncertain": "More test rows are needed to decide whether the model predicts the target.",
+    "useless": "The rest of this report explains a model that does not predict these rows.",
+}
 R2, RANKS, AUC, ACCURACY = "R squared", "rank correlation", "area under the ROC curve", "accuracy"
 USUAL = "mean absolute error without outliers"
 _EXTREME, _DOMINATED = 0.01, 0.5  # share of the rows, and of the error of the constant that makes them outliers
@@ -179,11 +184,9 @@ def judge(measures: Sequence[Measure], n: int) -> Judgement:
 def performance(inputs: ReportInputs) -> Performance:
     """Predict every test row once, and score the predictions."""
     model, X = inputs.reader(), inputs.test
-    parts = []
-    for at in range(0, X.n, _BATCH):
-        rows = np.arange(at, min(at + _BATCH, X.n))
-        parts.append(model.predict(X.some(rows).X, len(rows), describe_baseline_row))
-    predictions = np.concatenate(parts) if len(parts) > 1 else parts[0]
+    batches = np.split(np.arange(X.n), range(_BATCH, X.n, _BATCH))
+    parts = [model.predict(X.some(rows).X, len(rows), describe_baseline_row) for rows in batches]
+    predictions = np.concatenate(parts)
     first = _row_losses(inputs, inputs.loss, predictions).measure(title_of(inputs.loss))
     classes = class_results(inputs, predictions) if inputs.task == "classification" else ClassResults()
     by_class = (Measure(score) for score in classes.scores)
@@ -201,12 +204,9 @@ def title_of(loss: Loss) -> str:
 
 
 def _row_losses(inputs: ReportInputs, loss: Loss, predictions: Predictions) -> PairedLosses:
-    classes = inputs.targets[1].classes
-    probabilities = inputs.probabilities
-    trained, tested = (
-        read_target(pair.y, pair.n, classes, (loss,), probabilities=probabilities)
-        for pair in (inputs.train, inputs.test)
-    )
+    classes, probabilities = inputs.targets[1].classes, inputs.probabilities
+    pairs = (inputs.train, inputs.test)
+    trained, tested = (read_target(one.y, one.n, classes, (loss,), probabilities=probabilities) for one in pairs)
     scoring = RowLosses((loss,), tested, probabilities)
     settled = scoring.settled(predictions) if loss.response_method == "label" else scoring
     constant = constant_predictions(loss, trained, inputs.test.n, probabilities=probabilities)
@@ -305,15 +305,11 @@ def _sentences(inputs: ReportInputs, score: Score, judgement: Judgement) -> tupl
         sentences = [f"{sentence}.", "The best constant prediction for this loss is unknown."]
     else:
         sentences = [f"{sentence}; the best constant prediction of the training rows has {number(score.constant)}."]
-    better = judgement.verdict in ("good", "weak")
-    if better and judgement.score is not score and (score.skill or 0.0) < WEAK and score.constant is not None:
-        sentences.append(_by_another_score(inputs.loss, score, judgement.score))
-    if judgement.verdict == "weak":
-        sentences.append("The model leaves most of the target unexplained.")
-    elif judgement.verdict == "uncertain":
-        sentences.append("More test rows are needed to decide whether the model predicts the target.")
-    elif judgement.verdict == "useless":
-        sentences.append("The rest of this report explains a model that does not predict these rows.")
+        better = judgement.verdict in ("good", "weak") and judgement.score is not score
+        if better and (score.skill or 0.0) < WEAK:
+            sentences.append(_by_another_score(inputs.loss, score, judgement.score))
+    if judgement.verdict != "good":
+        sentences.append(_CONSEQUENCES[judgement.verdict])
     return tuple(sentences)
 
 
