@@ -49,10 +49,9 @@ def highlights(
     sentences += [one for one in others if one is not None]
     sentences = sentences[: _MOST - bool(failed)]
     if failed:
-        sentences.append(
-            f"The conditional importance of {listed(failed)} is unreliable: resampled rows fail the fidelity check."
-        )
-    return tuple(tidy(sentence) for sentence in sentences)
+        reason = "resampled rows fail the fidelity check"
+        sentences.append(f"The conditional importance of {listed(failed)} is unreliable: {reason}.")
+    return tuple(map(tidy, sentences))
 
 
 def _name(one: Driver) -> str:
@@ -88,10 +87,8 @@ def _leakage(model: ModelSummary, features: Sequence[FeatureSummary]) -> list[st
     if max(skills, default=0.0) < _NEARLY_PERFECT or not features:
         return []
     most = max(features, key=lambda one: one.marginal.estimate).feature
-    return [
-        "The model is nearly perfect. Check that no column contains the target or is known only after it, "
-        f"starting with {most}, the feature with the largest importance."
-    ]
+    check = "Check that no column contains the target or is known only after it"
+    return [f"The model is nearly perfect. {check}, starting with {most}, the feature with the largest importance."]
 
 
 def _important(important: Sequence[Driver], drivers: Sequence[Driver], limit: ImportantSize, loss: str) -> str:
@@ -107,10 +104,8 @@ def _important(important: Sequence[Driver], drivers: Sequence[Driver], limit: Im
     n_groups = sum(isinstance(one, GroupSummary) for one in drivers)
     among = [count_of(len(drivers) - n_groups, "feature")] * (len(drivers) > n_groups)
     among += [f"{count_of(n_groups, 'group')} of redundant features"] * (n_groups > 0)
-    return (
-        f"Of {listed(among)}, {len(important)} {verb} important ({rule}). Resampled given the other features, "
-        f"{'; '.join(effects)}."
-    )
+    found = f"Of {listed(among)}, {len(important)} {verb} important ({rule})"
+    return f"{found}. Resampled given the other features, {'; '.join(effects)}."
 
 
 def _by_marginal(drivers: Sequence[Driver], loss: str) -> str:
@@ -120,10 +115,8 @@ def _by_marginal(drivers: Sequence[Driver], loss: str) -> str:
         return ""
     largest = sorted(found, key=lambda one: -one.marginal.estimate)[:_NAMED]
     effects = _effects([(one, one.marginal) for one in largest], loss)
-    return (
-        f"Shuffled among all rows, {'; '.join(effects)}: the model relies on them, but each can be replaced by "
-        "other features."
-    )
+    caveat = "the model relies on them, but each can be replaced by other features"
+    return f"Shuffled among all rows, {'; '.join(effects)}: {caveat}."
 
 
 def _effects(found: Sequence[tuple[Driver, Estimate]], loss: str) -> list[str]:
@@ -138,10 +131,8 @@ def _redundant(important: Sequence[Driver]) -> str | None:
     group = next((one for one in important if isinstance(one, GroupSummary)), None)
     if group is None:
         return None
-    return (
-        f"{group.name} carry largely the same information, so that each of them adds little to the others: "
-        "read their joint importance."
-    )
+    same = "carry largely the same information, so that each of them adds little to the others"
+    return f"{group.name} {same}: read their joint importance."
 
 
 def _directions(important: Sequence[Driver], features: Sequence[FeatureSummary]) -> str | None:
@@ -169,10 +160,9 @@ def _overlap(
         return None
     *_, one = max(found, key=lambda triple: triple[:2])
     columns = shared_with(one.gap, 2) if one.gap else "the other features"
-    return (
-        f"{one.feature} shares information with {columns}: shuffled among all rows it raises the {loss} by "
-        f"{with_range(one.marginal)}, resampled given the other features by {with_range(one.conditional)}."
-    )
+    shuffled = f"shuffled among all rows it raises the {loss} by {with_range(one.marginal)}"
+    resampled = f"resampled given the other features by {with_range(one.conditional)}"
+    return f"{one.feature} shares information with {columns}: {shuffled}, {resampled}."
 
 
 def _failed(features: Sequence[Driver]) -> list[str]:
@@ -183,13 +173,10 @@ def cautions(
     model: ModelSummary, features: Sequence[FeatureSummary], dependence: Sequence[DependenceSummary], level: float
 ) -> tuple[str, ...]:
     """Return what not to conclude: from any report, and from this one."""
+    redundant = [one for one in dependence if one.predictors and (one.explained or 0) >= _REDUNDANT]
     names = {
         "leakage": _leakage(model, features),
-        "redundant": [
-            f"{one.feature} (predicted by {one.predictors[0].column})"
-            for one in dependence
-            if one.predictors and (one.explained or 0) >= _REDUNDANT
-        ],
+        "redundant": [f"{one.feature} (predicted by {one.predictors[0].column})" for one in redundant],
         "failed": _failed(features),
         "unknown": [one.feature for one in features if one.fidelity is None or one.fidelity.verdict == "unknown"],
     }

@@ -41,13 +41,9 @@ def tree_picture(feature: FeatureSummary) -> Markup:
     left = max(place.x + place.width for place in places) + 58
     height = _TOP + _ROW * max(1, _n_leaves(feature.tree)) + _FOOT
     nodes = zip(feature.tree, places, strict=True)
-    inside = [
-        _branches(feature.tree, places),
-        *(_node(node, place, feature.places, left - 24) for node, place in nodes),
-        *_panels(feature, places, left, height),
-    ]
-    n = count_of(_n_leaves(feature.tree), "subgroup")
-    width = left + _PANEL + 6
+    inside = [_branches(feature.tree, places), *(_node(*node, feature.places, left - 24) for node in nodes)]
+    n, width = count_of(_n_leaves(feature.tree), "subgroup"), left + _PANEL + 6
+    inside += _panels(feature, places, left, height)
     looks = "tree fit" if width <= _FITS else "tree"
     return svg.picture(width, height, f"Tree of {feature.feature} with {n}", *inside, class_=looks)
 
@@ -61,16 +57,12 @@ def _layout(feature: FeatureSummary) -> list[_Place]:
     rows = node_rows([node.parent for node in tree])
     lines = [svg.wrap(node.rule or "all rows", _MOST, _FONT, 2) for node in tree]
     below = [_below(node) for node in tree]
-    texts = [
-        max(*(_BOLD * svg.width_of(line, _FONT) for line in some), svg.width_of(small, _SMALL))
-        for some, small in zip(lines, below, strict=True)
-    ]
+    rules = [_BOLD * max(svg.width_of(line, _FONT) for line in some) for some in lines]
+    texts = [max(rule, svg.width_of(small, _SMALL)) for rule, small in zip(rules, below, strict=True)]
     room = [max(_LEAST, text) for text in texts]
     starts, widths = place_columns(depths, room, [2 * _FORK] * (max(depths) + 1), 4.0)
-    return [
-        _Place(starts[depth], _TOP + _ROW * rows[at], widths[depth], texts[at], lines[at], below[at])
-        for at, depth in enumerate(depths)
-    ]
+    corners = ([starts[depth] for depth in depths], [_TOP + _ROW * row for row in rows])
+    return list(map(_Place, *corners, [widths[depth] for depth in depths], texts, lines, below))
 
 
 def _below(node: TreeNode) -> str:
@@ -108,9 +100,8 @@ def _node(node: TreeNode, place: _Place, colors: dict[int, int], badges: float) 
 def _panels(feature: FeatureSummary, places: Sequence[_Place], left: float, height: float) -> list[Markup]:
     """Return the distribution in each leaf, as shares of rows."""
     spread = feature.distribution
-    leaves = [
-        (node.subgroup, place.y) for node, place in zip(feature.tree, places, strict=True) if node.subgroup is not None
-    ]
+    nodes = zip(feature.tree, places, strict=True)
+    leaves = [(node.subgroup, place.y) for node, place in nodes if node.subgroup is not None]
     if not spread.counts or not leaves:
         return []
     edges = list(spread.edges) or [float(at) for at in range(len(spread.counts) + 1)]
@@ -156,9 +147,8 @@ def _foot(feature: FeatureSummary, x: svg.LinearScale, left: float, height: floa
         labels = [(middle, count_of(len(spread.levels), "level"))]
     else:
         room = _PANEL / len(spread.levels)
-        labels = [
-            (left + room * (at + 0.5), svg.shorten(level, room - 2, _SMALL)) for at, level in enumerate(spread.levels)
-        ]
+        names = (svg.shorten(level, room - 2, _SMALL) for level in spread.levels)
+        labels = [(left + room * (at + 0.5), name) for at, name in enumerate(names)]
     name = svg.text(middle, y + 16, svg.shorten(feature.feature, _PANEL, _SMALL), text_anchor="middle", class_="name")
     return [*(_tick(at, y, words, left + _PANEL + 6) for at, words in labels), name]
 
