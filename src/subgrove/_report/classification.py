@@ -55,12 +55,12 @@ def class_results(inputs: ReportInputs, predictions: Predictions) -> ClassResult
         summaries.append(ClassSummary(labels[at], *counts, precision, recall, average, rare, curve if rare else ()))
     wrong = Counter(np.sort(pairs[(true != predicted) & (predicted < n)]).tolist()).most_common(_MOST_CONFUSIONS)
     confusions = tuple(ConfusionSummary(labels[at // (n + 1)], labels[at % (n + 1)], times) for at, times in wrong)
-    matrix = np.empty((0, 0))
+    matrix: list[list[int]] = []
     if n <= _MOST_CLASSES:
-        matrix = np.bincount(pairs, minlength=n * (n + 1)).reshape(n, n + 1)[:, :n]
+        matrix = np.bincount(pairs, minlength=n * (n + 1)).reshape(n, n + 1)[:, :n].tolist()
     balanced = _balanced_accuracy(right[of_true > 0], of_true[of_true > 0])
     sentences = _sentences(float(right.sum() / len(true)), balanced, summaries, len(true), n)
-    return ClassResults((balanced,), sentences, tuple(summaries), tuple(map(tuple, matrix.tolist())), confusions)
+    return ClassResults((balanced,), sentences, tuple(summaries), tuple(map(tuple, matrix)), confusions)
 
 
 def _codes(

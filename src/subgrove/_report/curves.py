@@ -174,7 +174,8 @@ def _labels(info: ColumnInfo, lines: list[ReportCurve]) -> tuple[tuple[float, st
 
 def distribution(series: TypedColumn, code: npt.NDArray[np.integer], n_groups: int) -> Distribution:
     """Return the distribution of one column; `code` is the subgroup of each row."""
-    edges, names = np.empty(0), ()
+    edges: Floats = np.empty(0)
+    names: tuple[str, ...] = ()
     if series.info.kind == "numeric":
         values = np.asarray(series.values, dtype=np.float64)
         known = np.isfinite(values)
@@ -185,11 +186,9 @@ def distribution(series: TypedColumn, code: npt.NDArray[np.integer], n_groups: i
         codes, (shown, pooled) = level_codes(series), _shown_levels(series)
         known = codes >= 0
         names = tuple(series.info.levels[at] for at in shown) + ((POOLED,) if pooled else ())
-        place = {at: cell for cell, at in enumerate(shown)}
-        n_cells, cells = (
-            len(names),
-            np.array([place.get(at, len(shown)) for at in codes[known].tolist()], dtype=np.intp),
-        )
+        place = np.full(len(series.info.levels), len(shown))
+        place[shown] = np.arange(len(shown))
+        n_cells, cells = len(names), place[codes[known]]
     counts = np.zeros((n_groups, n_cells), dtype=np.int64)
     np.add.at(counts, (code[known].astype(np.intp), cells), 1)
     by_group, n_missing = tuple(map(tuple, counts.tolist())), int((~known).sum())
@@ -226,9 +225,8 @@ def interactions_of(inputs: ReportInputs, features: Sequence[str]) -> Interactio
     several = len({repr(pair.output) for pair in found.pairs}) > 1
     pairs: dict[tuple[str, str], InteractionSummary] = {}
     for one in sorted(found.pairs, key=lambda one: -one.strength):
-        output = str(one.output) if several else None
-        summary = InteractionSummary(one.feature, one.other, output, one.strength, one.h_squared)
-        pairs.setdefault((one.feature, one.other), summary)
+        key, output = (one.feature, one.other), str(one.output) if several else None
+        pairs.setdefault(key, InteractionSummary(*key, output, one.strength, one.h_squared))
     shown = tuple(pairs.values())[:_SHOWN_PAIRS]
     return shown, _interaction_sentences(inputs, shown, len(names), found.scale), found.n_rows_predicted
 
@@ -243,14 +241,11 @@ def _interaction_sentences(
     margin = "units of the log-odds" if len(inputs.classes) == 2 else "units of the margin"
     unit = margin if scale == "margin" else f"units of {inputs.target}" if regression else "units of probability"
     where = "" if one.output is None else f" for class {one.output}"
+    strength, share = f"{number(one.strength)} (standard deviation, {unit})", percent(one.h_squared)
+    finding = f"{one.feature} and {one.other} have the strongest interaction{where}: their joint effect differs from"
+    finding += f" the sum of both effects by {strength}, which is {share} of the variance of the joint effect."
     if one.strength == 0 or max(each.h_squared for each in shown) < _WEAK:
         finding = f"No pair of features interacts: less than {percent(_WEAK)} of the variance of any joint effect."
-    else:
-        finding = (
-            f"{one.feature} and {one.other} have the strongest interaction{where}: their joint effect differs from the "
-            f"sum of both effects by {number(one.strength)} (standard deviation, {unit}), which is "
-            f"{percent(one.h_squared)} of the variance of the joint effect."
-        )
     scope = f"Strengths are standard deviations, in {unit}."
     if n_features < len(inputs.features):
         scope += f" Pairs of the {n_features} features with the largest marginal importance."

@@ -317,20 +317,16 @@ def _by_another_score(loss: Loss, score: Score, judged_by: Score) -> str:
     """Return why a model that is hardly better than a constant in its loss is better by another score."""
     than = "worse than" if (score.skill or 0.0) < 0 else "hardly better than"
     if loss.name == "absolute_error" and judged_by.name == R2:
-        return (
-            f"It is better in squared error, but {than} the median, the best constant, in absolute error: a model that "
-            "was trained for squared error predicts means, which are far from most values if the target is skewed or "
-            "mostly zero."
-        )
+        why = "a model that was trained for squared error predicts means, which are far from most values"
+        skewed = f"{why} if the target is skewed or mostly zero"
+        return f"It is better in squared error, but {than} the median, the best constant, in absolute error: {skewed}."
     if judged_by.name == USUAL:
-        return (
-            f"The {percent(_EXTREME)} of the test rows with the most extreme target have more than half of the error. "
-            f"Without them the mean absolute error is {number(judged_by.value)}, and that of the best constant "
-            f"{number(judged_by.constant or 0.0)}."
-        )
+        error, constant = number(judged_by.value), number(judged_by.constant or 0.0)
+        without = f"Without them the mean absolute error is {error}, and that of the best constant {constant}."
+        extreme = f"The {percent(_EXTREME)} of the test rows with the most extreme target"
+        return f"{extreme} have more than half of the error. {without}"
     if judged_by.name in _ORDER:
-        return (
-            "The predictions have the order of the target, but are not shown to be closer to it than a constant: their "
-            "scale may be wrong, or the test rows are too few."
-        )
+        why = "their scale may be wrong, or the test rows are too few"
+        order = "The predictions have the order of the target"
+        return f"{order}, but are not shown to be closer to it than a constant: {why}."
     return f"It is {than} a constant by the {score.name}, but better by the {judged_by.name}."
