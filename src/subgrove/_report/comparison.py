@@ -12,7 +12,7 @@ from subgrove._core.text import listed, number
 from subgrove._importance.result import ImportanceResult
 from subgrove._importance.tables import differences
 from subgrove._report.model_summary import Part
-from subgrove._report.summary import SAVE_AGAIN, Estimate, Summary, read_object, read_part
+from subgrove._report.summary import NO_OBJECT, SAVE_AGAIN, Estimate, Summary, read_part
 from subgrove._report.wording import tidy, with_range
 from subgrove.exceptions import ParameterError
 
@@ -97,7 +97,7 @@ def _size(one: Estimate) -> str:
 
 def read_comparison(text: bytes) -> tuple[bytes, Comparison | None]:
     """Return the JSON of a report without its comparison, and the comparison."""
-    values = read_object(text)
+    values = read_part(dict[str, msgspec.Raw], text, *NO_OBJECT)
     if KEY not in values:
         return text, None
     comparison = read_part(Comparison, values.pop(KEY), "The comparison does not fit its schema", SAVE_AGAIN)

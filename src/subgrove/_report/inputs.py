@@ -286,9 +286,8 @@ def _reject_other_columns(train: tuple[str, ...], test: tuple[str, ...]) -> None
     for lacks, there, argument in ((train, test, "train"), (test, train, "test")):
         absent = [name for name in there if name not in lacks]
         if absent:
-            raise InputError(
-                f"{argument} lacks {quote(absent[:5])}, which the other table has. Pass the same columns in both."
-            )
+            lacking = f"{argument} lacks {quote(absent[:5])}, which the other table has."
+            raise InputError(f"{lacking} Pass the same columns in both.")
 
 
 def _features(features: Any, train: Table, sampler: Any) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
@@ -307,10 +306,11 @@ def _loss(loss: Any, model: Any, y: Any) -> Loss:
     if len(losses) > 1:
         raise ParameterError(f"loss has {len(losses)} losses; a report has one. Name one of them.")
     if not losses[0].per_row:
-        raise ParameterError(
-            f"loss={losses[0].name!r} is a score of all rows together, which has no value in a subgroup and no "
-            f"interval. Name a loss that has a value for each row, such as 'absolute_error', 'log_loss' or 'brier'."
+        score = (
+            f"loss={losses[0].name!r} is a score of all rows together, which has no value in a subgroup and no interval"
         )
+        example = "such as 'absolute_error', 'log_loss' or 'brier'"
+        raise ParameterError(f"{score}. Name a loss that has a value for each row, {example}.")
     return losses[0]
 
 
@@ -335,10 +335,9 @@ def reject_extreme(values: Any, what: str) -> None:
     """Raise if the scores of a target would overflow or underflow."""
     largest = float(np.abs(values).max(initial=0.0))
     if largest and not _SMALLEST < largest < _LARGEST:
-        raise InputError(
-            f"{what} has values up to {largest:g} in size; fourth powers of such numbers are beyond the range "
-            f"of floats. {'Divide' if largest > 1 else 'Multiply'} it by a constant, and train on that."
-        )
+        why = "fourth powers of such numbers are beyond the range of floats"
+        remedy = f"{'Divide' if largest > 1 else 'Multiply'} it by a constant, and train on that."
+        raise InputError(f"{what} has values up to {largest:g} in size; {why}. {remedy}")
 
 
 def _by_frequency(target: Target) -> tuple[int, ...]:
@@ -350,10 +349,9 @@ def _sampler(sampler: Any) -> Any:
     """Return the sampler, which must condition on other columns."""
     method = read_sampler(sampler) if isinstance(sampler, str) else sampler
     if isinstance(method, Sampler) and not method.conditional:
-        raise ParameterError(
-            f"sampler={method.name!r} does not condition on other columns, but a report compares conditional "
-            f"with marginal importance. Use 'auto', 'subgroups' or another conditional sampler."
-        )
+        why = "but a report compares conditional with marginal importance"
+        remedy = "Use 'auto', 'subgroups' or another conditional sampler."
+        raise ParameterError(f"sampler={method.name!r} does not condition on other columns, {why}. {remedy}")
     return method
 
 

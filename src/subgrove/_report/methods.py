@@ -39,10 +39,8 @@ def data_summary(inputs: ReportInputs, notes: Mapping[str, str]) -> structs.Data
     """Return the rows and their columns; `notes` maps names of columns to notes on them."""
     unknown = [name for name in notes if name not in inputs.test.table.names]
     if unknown:
-        raise ParameterError(
-            f"labels['columns'] has {quote(unknown)}, but the columns are {quote(inputs.test.table.names)}. "
-            "Its keys must be names of columns."
-        )
+        known = f"but the columns are {quote(inputs.test.table.names)}"
+        raise ParameterError(f"labels['columns'] has {quote(unknown)}, {known}. Its keys must be names of columns.")
     columns = tuple(_column(inputs.test.table.series(name), notes.get(name, "")) for name in inputs.test.table.names)
     return structs.DataSummary(inputs.train.n, inputs.test.n, columns, _data_sentences(inputs, columns))
 
@@ -73,11 +71,9 @@ def _data_sentences(inputs: ReportInputs, columns: tuple[structs.ColumnSummary, 
         what = "the same rows" if share == 1 else f"{inputs.test.n:,} rows, of which {percent(share)} are the same"
         tested = f"{what}, so its performance is overstated"
     sentences = [f"The model was trained on {count_of(inputs.train.n, 'row')} and is explained on {tested}."]
-    sentences += [
-        f"The {name} rows are a random sample of {pair.n_total:,} rows."
-        for name, pair in (("training", inputs.train), ("test", inputs.test))
-        if pair.n_total is not None and pair.n < pair.n_total
-    ]
+    for name, pair in (("training", inputs.train), ("test", inputs.test)):
+        if pair.n_total is not None and pair.n < pair.n_total:
+            sentences.append(f"The {name} rows are a random sample of {pair.n_total:,} rows.")
     counts = Counter(one.kind for one in columns)
     kinds = [f"{counts[kind]} {kind}" for kind in ("numeric", "ordered", "nominal", "date") if counts[kind]]
     sentences.append(f"There {_verb(columns, 'is', 'are')} {count_of(len(columns), 'column')}: {listed(kinds)}.")
@@ -184,14 +180,9 @@ def grow_forests(inputs: ReportInputs, first: Sequence[str]) -> ReportForests:
     rows = some_rows(inputs.train.n, most, inputs.seed, "rows of forests")
     names = list(first)[: max(_TREES[0], _MOST_PAIRS // len(columns))]
     n_trees = int(np.clip(_WORK / (len(names) * len(columns) * len(rows)), *_TREES))
-    result = dependence(
-        inputs.train.some(rows).X,
-        features=[name for name in columns if name in names],
-        n_trees=n_trees,
-        threshold=DEPENDENT,
-        random_state=inputs.seed,
-        n_jobs=inputs.n_jobs,
-    )
+    X, features = inputs.train.some(rows).X, [name for name in columns if name in names]
+    seed, n_jobs = inputs.seed, inputs.n_jobs
+    result = dependence(X, features=features, n_trees=n_trees, threshold=DEPENDENT, random_state=seed, n_jobs=n_jobs)
     return ReportForests(result, len(rows), n_trees)
 
 
@@ -228,10 +219,8 @@ def dependence_sentences(summaries: Sequence[DependenceSummary]) -> tuple[str, .
         some = f"{len(strong)} of {count_of(len(known), 'feature')} {_verb(strong, 'is', 'are')}"
         sentences = [f"{some} predicted by the others with an R2 of {percent(DEPENDENT)} or more: {names}."]
     if wrong := [one.feature for one in summaries if one.misleads]:
-        sentences.append(
-            f"Permutation importance of {listed(wrong)} evaluates the model on unrealistic rows; use the conditional "
-            "importance there."
-        )
+        where = f"Permutation importance of {listed(wrong)} evaluates the model on unrealistic rows"
+        sentences.append(f"{where}; use the conditional importance there.")
     else:
         sentences.append("Rows with one shuffled feature are realistic here, so permutation importance is reliable.")
     return tuple(tidy(sentence) for sentence in sentences)

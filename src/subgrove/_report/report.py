@@ -131,12 +131,8 @@ def _collected(messages: list[str]) -> Iterator[None]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
-    others = {}
-    for one in caught:
-        if issubclass(one.category, SubgroveWarning):
-            messages.append(tidy(str(one.message)))
-        else:
-            others[one.category, str(one.message)] = one
+    messages += [tidy(str(one.message)) for one in caught if issubclass(one.category, SubgroveWarning)]
+    others = {(one.category, str(one.message)): one for one in caught if not issubclass(one.category, SubgroveWarning)}
     for one in others.values():
         warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
 
@@ -209,9 +205,8 @@ class Report:
         place = Path(path)
         makers = {".html": self.to_html, ".json": self.to_json, ".md": self.to_markdown}
         if place.suffix.lower() not in makers:
-            raise ParameterError(
-                f"path={str(path)!r} must end in {', '.join(makers)}, which is the format of the report."
-            )
+            ends = ", ".join(makers)
+            raise ParameterError(f"path={str(path)!r} must end in {ends}, which is the format of the report.")
         check_file_path(place)
         write_text(place, makers[place.suffix.lower()]())
 

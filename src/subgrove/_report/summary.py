@@ -25,7 +25,7 @@ VERSION = 1
 
 SAVE_AGAIN = "Save the report again."
 _HEAD = ("schema", "version")
-_NO_OBJECT = ("The file is not a JSON object", "Pass a file that Report.save wrote.")
+NO_OBJECT = ("The file is not a JSON object", "Pass a file that Report.save wrote.")
 
 PartType = TypeVar("PartType")
 Cell = float | int | str | bool | None
@@ -363,8 +363,8 @@ class Summary(Part, frozen=True):
     @classmethod
     def from_json(cls, text: str | bytes) -> Summary:
         """Return the summary that `Report.to_json` wrote; raise a `FormatError` that names what is wrong."""
-        head = read_object(text)
-        first: list[Any] = [read_part(Any, head.pop(key, msgspec.Raw(b"null")), *_NO_OBJECT) for key in _HEAD]
+        head = read_part(dict[str, msgspec.Raw], text, *NO_OBJECT)
+        first: list[Any] = [read_part(Any, head.pop(key, msgspec.Raw(b"null")), *NO_OBJECT) for key in _HEAD]
         schema, version = first
         if schema != SCHEMA:
             raise FormatError(f"The file is not a report of subgrove: expected schema={SCHEMA!r}, got {schema!r:.60}.")
@@ -372,11 +372,6 @@ class Summary(Part, frozen=True):
             found = f"The report has version {version!r:.60}; this subgrove reads version {VERSION}."
             raise FormatError(f"{found} Compute it again, or use the subgrove that wrote it.")
         return read_part(cls, msgspec.json.encode(head), "The report does not fit its schema", SAVE_AGAIN)
-
-
-def read_object(text: str | bytes) -> dict[str, msgspec.Raw]:
-    """Return the parts of a JSON object, which are not decoded yet."""
-    return read_part(dict[str, msgspec.Raw], text, *_NO_OBJECT)
 
 
 def read_part(kind: type[PartType], text: str | bytes, wrong: str, remedy: str) -> PartType:

@@ -121,6 +121,7 @@ _MOST_NOTE = 6  # lines of a note
 _HANDLE, _MOST_COLUMNS = 4.2, 4  # room of a handle of a legend with what is around it, in sizes of the font
 _SIZE, _SMALLEST = 0.94, 5.0  # size of the font of a legend as a multiple of that of names; the smallest, in points
 _LINE = 1.4  # distance of two lines of a legend
+_SPACING = {"borderaxespad": 0.4, "borderpad": 0.0, "labelspacing": 0.35, "handlelength": 1.8, "columnspacing": 1.4}
 _SHARE = 0.45  # of the height of the axes that a legend takes
 
 
@@ -237,18 +238,8 @@ def legend_beside(ax: Axes, handles: Sequence[Any], labels: Sequence[str], share
 
 def _draw_legend(ax: Axes, handles: Sequence[Any], labels: Sequence[str], size: float, **place: Any) -> Legend:
     # Labels are written afterwards: matplotlib would leave out those that begin with an underscore.
-    legend = ax.legend(
-        handles=list(handles),
-        labels=["x"] * len(labels),
-        fontsize=size,
-        frameon=False,
-        borderaxespad=0.4,
-        borderpad=0.0,
-        labelspacing=0.35,
-        handlelength=1.8,
-        columnspacing=1.4,
-        **place,
-    )
+    look: dict[str, Any] = {"fontsize": size, "frameon": False, **_SPACING, **place}
+    legend = ax.legend(handles=list(handles), labels=["x"] * len(labels), **look)
     for text, label in zip(legend.get_texts(), labels, strict=True):
         text.set(parse_math=False, linespacing=1.1, text=label)
     return legend

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from subgrove._core.kinds import Floats
+from subgrove._core.text import quote
 from subgrove._effects import Effect
 from subgrove._effects.curves import Curve
 from subgrove._effects.result import INTERACTION
@@ -103,10 +104,8 @@ def _reject_other_features(effects: Sequence[Effect]) -> None:
     names = list(dict.fromkeys(" and ".join(info.name for info in one.infos) for one in effects))
     kinds = {tuple(info.kind for info in one.infos) for one in effects}
     if len(names) > 1:
-        raise ParameterError(
-            f"Effects of different features ({', '.join(names)}) have no axis in common. Draw them in panels of their "
-            f"own: plots.effects(...)."
-        )
+        what = f"Effects of different features ({', '.join(names)}) have no axis in common."
+        raise ParameterError(f"{what} Draw them in panels of their own: plots.effects(...).")
     if len(kinds) > 1 or len({one.infos for one in effects if one.infos[0].kind != "numeric"}) > 1:
         what = f"The effects of {names[0]} have different kinds or levels."
         raise ParameterError(f"{what} Draw them in panels of their own.")
@@ -114,31 +113,23 @@ def _reject_other_features(effects: Sequence[Effect]) -> None:
 
 def lines_of(effects: Mapping[str, Effect], output: Any) -> list[EffectLine]:
     """A line for each effect, output and subgroup that has a curve."""
-    lines = [
-        line
-        for name, one in effects.items()
-        for line in _lines_of(one, name if _is_named(effects, name) else "", output)
-    ]
+    lines: list[EffectLine] = []
+    for name, one in effects.items():
+        # Labels begin with the name of the effect if there are several, or the user gave it.
+        named = len(effects) > 1 or name != KINDS[one.kind]
+        lines += _lines_of(one, name if named else "", output)
     if len(lines) > MOST_LINES:
-        raise ParameterError(
-            f"{len(lines)} curves cannot be distinguished in one picture; at most {MOST_LINES} can. Use fewer "
-            f"subgroups, as in subgroups.at_depth(2), or choose one output with output=."
-        )
+        what = f"{len(lines)} curves cannot be distinguished in one picture; at most {MOST_LINES} can."
+        remedy = "Use fewer subgroups, as in subgroups.at_depth(2), or choose one output with output=."
+        raise ParameterError(f"{what} {remedy}")
     return [_shifted(line, lines) for line in lines]
-
-
-def _is_named(effects: Mapping[str, Effect], name: str) -> bool:
-    """Whether labels begin with the name of the effect: if there are several, or the user gave it."""
-    return len(effects) > 1 or name != KINDS[effects[name].kind]
 
 
 def _lines_of(one: Effect, name: str, output: Any) -> list[EffectLine]:
     outputs, margins = outputs_of(one, output), _margins(one)
     if len(outputs) > 1 and len(one.lines) > 1:
-        raise ParameterError(
-            f"{len(outputs)} outputs of {len(one.lines)} subgroups have no room in one axes. Choose one with output=, "
-            f"or draw a panel for each with plots.effects(...)."
-        )
+        what = f"{len(outputs)} outputs of {len(one.lines)} subgroups have no room in one axes."
+        raise ParameterError(f"{what} Choose one with output=, or draw a panel for each with plots.effects(...).")
     lines = []
     for at in outputs:
         for curve, margin in zip(one.lines, margins, strict=True):
@@ -176,11 +167,9 @@ def outputs_of(one: Effect, output: Any) -> Sequence[int]:
     whole = isinstance(output, int | np.integer) and not isinstance(output, bool)
     if whole and 0 <= output < len(one.outputs):
         return [int(output)]
-    shown = ", ".join(repr(label) for label in one.outputs)
-    raise ParameterError(
-        f"output={output!r} is not among the outputs of this effect: {shown}; give one of these, or its "
-        f"number from 0 to {len(one.outputs) - 1}."
-    )
+    known, last = quote(one.outputs), len(one.outputs) - 1
+    what = f"output={output!r} is not among the outputs of this effect: {known}"
+    raise ParameterError(f"{what}; give one of these, or its number from 0 to {last}.")
 
 
 def _margins(one: Effect) -> list[Floats]:

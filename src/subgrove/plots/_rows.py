@@ -184,10 +184,8 @@ def _fitting(rows: RowLabels, width: float, height: float) -> WrappedLabels:
                 return labels
     if fitting is None:
         most = int(height / ((1 + 0.3 * _GAP) * _LINE * _SHRINK[-1] * font_size()))
-        raise ParameterError(
-            f"ax is {height / _figure.POINTS:.1f} inches high, too low to write {len(rows.entries)} rows: about "
-            f"{max(0, most)} fit. Enlarge the figure{rows.remedy}, or leave ax out."
-        )
+        what = f"ax is {height / _figure.POINTS:.1f} inches high, too low to write {len(rows.entries)} rows"
+        raise ParameterError(f"{what}: about {max(0, most)} fit. Enlarge the figure{rows.remedy}, or leave ax out.")
     return fitting
 
 

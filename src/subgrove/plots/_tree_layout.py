@@ -170,9 +170,8 @@ def place_columns(
 
     A column is as wide as its widest node; `gaps` are the widths of the branches to the right of each column.
     """
-    columns = [
-        max(width for width, at in zip(widths, depths, strict=True) if at == depth) for depth in range(len(gaps))
-    ]
+    nodes = list(zip(widths, depths, strict=True))
+    columns = [max(width for width, at in nodes if at == depth) for depth in range(len(gaps))]
     steps = [column + gap for column, gap in zip(columns, gaps, strict=True)]
     return np.cumsum([start, *steps]).tolist(), columns
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -111,14 +112,9 @@ def _cells(result: Dependence, top: int | None) -> DependenceCells:
     shown = seen | (len(result.columns) <= _MANY)
     if not shown.any():
         shown[:_MANY] = True
-    return DependenceCells(
-        tuple(each.feature for each in order),
-        tuple(name for name, kept in zip(result.columns, shown, strict=True) if kept),
-        np.array([each.explained for each in order]),
-        parts[:, shown],
-        result.threshold,
-        int((~shown).sum()),
-    )
+    features, columns = tuple(each.feature for each in order), tuple(compress(result.columns, shown))
+    explained = np.array([each.explained for each in order])
+    return DependenceCells(features, columns, explained, parts[:, shown], result.threshold, int((~shown).sum()))
 
 
 def _new_axes(cells: DependenceCells) -> Axes:
@@ -132,10 +128,9 @@ def _new_axes(cells: DependenceCells) -> Axes:
 def _reject_small(ax: Axes, cells: DependenceCells) -> None:
     width, height = size_of(ax)
     if min(width / cells.shape[0], height / cells.shape[1]) < _LEAST:
-        raise ParameterError(
-            f"ax is {width:.0f} x {height:.0f} points, too small for {len(cells.features)} features and "
-            f"{len(cells.columns)} columns. Make it larger, keep fewer features with top=, or leave ax out."
-        )
+        content = f"{len(cells.features)} features and {len(cells.columns)} columns"
+        what = f"ax is {width:.0f} x {height:.0f} points, too small for {content}."
+        raise ParameterError(f"{what} Make it larger, keep fewer features with top=, or leave ax out.")
 
 
 def _draw(ax: Axes, cells: DependenceCells) -> None:

@@ -257,9 +257,8 @@ def _draw_lines(ax: Axes, depths: Floats, shown: _rows.ImportanceRows, n_lines: 
 
 def _read_depths(results: Any) -> list[int]:
     if not isinstance(results, Mapping) or not results:
-        raise ParameterError(
-            f"results must be a mapping from depth to ImportanceResult, as in {{0: marginal, 2: conditional}}; "
-            f"got {'none' if isinstance(results, Mapping) else type(results).__name__}."
-        )
+        given = "none" if isinstance(results, Mapping) else type(results).__name__
+        example = "as in {0: marginal, 2: conditional}"
+        raise ParameterError(f"results must be a mapping from depth to ImportanceResult, {example}; got {given}.")
     _rows.check_each("results", results)
     return sorted(whole_number("a depth in results", depth, least=0) for depth in results)

@@ -89,10 +89,8 @@ def _check(tree: Any, remedy: str) -> None:
     n = len(tree.leaves)
     if n > MOST_LEAVES:
         depth = next(depth for depth in range(tree.depth, -1, -1) if len(tree.prune(depth).leaves) <= MOST_LEAVES)
-        raise ParameterError(
-            f"tree has {n} leaves, and at most {MOST_LEAVES} can be distinguished in a picture. "
-            f"Prune it first: tree.{remedy}({depth}). tree.text() prints all of it."
-        )
+        what = f"tree has {n} leaves, and at most {MOST_LEAVES} can be distinguished in a picture."
+        raise ParameterError(f"{what} Prune it first: tree.{remedy}({depth}). tree.text() prints all of it.")
 
 
 def _layout_on(ax: Axes, tree: Tree, digits: int, remedy: str) -> tuple[TreeLayout, float]:
@@ -105,12 +103,11 @@ def _layout_on(ax: Axes, tree: Tree, digits: int, remedy: str) -> tuple[TreeLayo
     if scale < least:
         if was_on:
             ax.set_axis_on()
-        needed = least * layout.width / POINTS, least * layout.height / POINTS
-        raise ParameterError(
-            f"ax is {width / POINTS:.1f} x {height / POINTS:.1f} inches, too small to write {len(tree.leaves)} leaves: "
-            f"at least {needed[0]:.1f} x {needed[1]:.1f} are needed. Enlarge the figure, leave ax out, or prune the "
-            f"tree first: tree.{remedy}({max(tree.depth - 1, 0)})."
-        )
+        given = f"ax is {width / POINTS:.1f} x {height / POINTS:.1f} inches"
+        needed = f"at least {least * layout.width / POINTS:.1f} x {least * layout.height / POINTS:.1f} are needed"
+        prune = f"or prune the tree first: tree.{remedy}({max(tree.depth - 1, 0)})."
+        what = f"{given}, too small to write {len(tree.leaves)} leaves: {needed}."
+        raise ParameterError(f"{what} Enlarge the figure, leave ax out, {prune}")
     return layout, scale
 
 
