@@ -21,6 +21,7 @@ FLAT = 0.05
 _BACK = 0.1  # a curve still rises if it goes back by no more than this share of how far it moves
 _MOST_SUBGROUPS = 8  # that have a sentence each
 
+Range = tuple[float, float]
 Shape = Literal["flat", "rises", "falls", "rises, then falls", "falls, then rises", "goes up and down"]
 
 
@@ -51,7 +52,7 @@ class CurveShape:
     turn: float
 
 
-def curve_shape(line: ReportCurve | None, bounds: tuple[float, float] | None, spread: float) -> CurveShape | None:
+def curve_shape(line: ReportCurve | None, bounds: Range | None, spread: float) -> CurveShape | None:
     """Return the shape of a curve between two values of the feature; None if it has fewer than two points there."""
     if line is None or bounds is None or len(line.x) < 2:
         return None
@@ -102,11 +103,7 @@ def shape_words(one: CurveShape) -> str:
 
 
 def numeric_sentences(
-    name: str,
-    lines: Sequence[ReportCurve],
-    bounds: Sequence[tuple[float, float] | None],
-    spread: float,
-    ends: tuple[str, str] | None,
+    name: str, lines: Sequence[ReportCurve], bounds: Sequence[Range | None], spread: float, ends: tuple[str, str] | None
 ) -> list[str]:
     """Return the sentences on one output. `bounds` are the middle 90 % of all rows, then of each subgroup.
 

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from subgrove._core.text import count_of, letter
 from subgrove._report import svg
 from subgrove._report.summary import FeatureSummary, ReportCurve
+from subgrove._report.svg import LinearScale
 
 MOST_LEVELS = 24
 _WIDTH = 440.0
@@ -34,6 +35,9 @@ class DrawnLine:
     key: str
     line: ReportCurve
     shift: float = 0.0
+
+
+Lines = Sequence[DrawnLine]
 
 
 @dataclass(frozen=True)
@@ -107,7 +111,7 @@ def _thinned(curve: ReportCurve) -> ReportCurve:
     return replace(curve, **parts)
 
 
-def _heights(lines: Sequence[DrawnLine]) -> list[float | None]:
+def _heights(lines: Lines) -> list[float | None]:
     """Return all values of curves and of their supported intervals."""
     curves = [drawn.line for drawn in lines]
     sides = [(side, one.support) for one in curves for side in (one.low, one.high)]
@@ -119,16 +123,14 @@ def _x_values(curve: ReportCurve) -> list[float]:
     return [float(value) for value in curve.x if not isinstance(value, str)]
 
 
-def _x_scale(feature: FeatureSummary, start: float, end: float) -> svg.LinearScale:
+def _x_scale(feature: FeatureSummary, start: float, end: float) -> LinearScale:
     """Return the scale of the feature, which includes its rows and its curves."""
     values: list[float | None] = list(feature.distribution.edges)
     values += [value for one in feature.lines for value in _x_values(one)]
     return svg.scale_of(values, start, end, spare=0.01)
 
 
-def _points(
-    feature: FeatureSummary, lines: Sequence[DrawnLine], x: svg.LinearScale, y: svg.LinearScale
-) -> dict[str, Any]:
+def _points(feature: FeatureSummary, lines: Lines, x: LinearScale, y: LinearScale) -> dict[str, Any]:
     return {
         "x": [_round(x.low), _round(x.high), x.start, x.end],
         "y": [_round(y.low), _round(y.high), y.start, y.end],
@@ -157,7 +159,7 @@ _SUPPORT_CLASSES = {2: "bold", 1: "thin", 0: "far"}
 
 
 def _curve_picture(
-    feature: FeatureSummary, lines: Sequence[DrawnLine], x: svg.LinearScale, y: svg.LinearScale, name: str, key: str
+    feature: FeatureSummary, lines: Lines, x: LinearScale, y: LinearScale, name: str, key: str
 ) -> Markup:
     """Return a chart of curves; `key` is where the script finds their points."""
     stacked = any(drawn.line.subgroup is not None for drawn in lines)
@@ -170,7 +172,7 @@ def _curve_picture(
     return svg.picture(_WIDTH, _HEIGHT, label, *inside, class_="curves", data_chart=key, tabindex=0)
 
 
-def _curve_axes(feature: FeatureSummary, x: svg.LinearScale, y: svg.LinearScale) -> Markup:
+def _curve_axes(feature: FeatureSummary, x: LinearScale, y: LinearScale) -> Markup:
     heights = [(y(value), words) for value, words in y.ticks(5)]
     grid = svg.strokes([(_LEFT, at, _RIGHT, at) for at, _ in heights], class_="grid")
     parts = [svg.text(0, 11, "mean prediction", class_="tick"), grid]
@@ -184,7 +186,7 @@ def _curve_axes(feature: FeatureSummary, x: svg.LinearScale, y: svg.LinearScale)
     return svg.group(*parts)
 
 
-def _curve(drawn: DrawnLine, x: svg.LinearScale, y: svg.LinearScale) -> Markup:
+def _curve(drawn: DrawnLine, x: LinearScale, y: LinearScale) -> Markup:
     """Return the curve in segments of the same support."""
     one = drawn.line
     points = [(x(at), y(value)) for at, value in zip(_x_values(one), one.y, strict=True)]
@@ -199,7 +201,7 @@ def _curve(drawn: DrawnLine, x: svg.LinearScale, y: svg.LinearScale) -> Markup:
     return svg.group(*segments, class_=f"curve {drawn.looks}", data_subgroup=drawn.key)
 
 
-def _band(drawn: DrawnLine, x: svg.LinearScale, y: svg.LinearScale) -> Markup:
+def _band(drawn: DrawnLine, x: LinearScale, y: LinearScale) -> Markup:
     """Return the interval, where it is supported by rows."""
     one = drawn.line
     ends = [
@@ -214,7 +216,7 @@ def _band(drawn: DrawnLine, x: svg.LinearScale, y: svg.LinearScale) -> Markup:
     return svg.group(band, class_=f"band {drawn.looks}", data_subgroup=drawn.key)
 
 
-def _histogram(feature: FeatureSummary, x: svg.LinearScale, *, stacked: bool) -> Markup:
+def _histogram(feature: FeatureSummary, x: LinearScale, *, stacked: bool) -> Markup:
     """Return bars of counts between the edges; stacked, each subgroup has its share in its colour."""
     distribution = feature.distribution
     parted = stacked and len(distribution.by_subgroup) == len(feature.subgroups) > 1
@@ -249,9 +251,7 @@ def _shown_levels(feature: FeatureSummary) -> list[str]:
     return [spread.levels[at] for at in sorted(order)]
 
 
-def _level_picture(
-    feature: FeatureSummary, lines: Sequence[DrawnLine], x: svg.LinearScale, name: str, key: str
-) -> Markup:
+def _level_picture(feature: FeatureSummary, lines: Lines, x: LinearScale, name: str, key: str) -> Markup:
     """Return a chart of the values of curves at levels."""
     levels = _shown_levels(feature)
     row = _DOT * max(len(lines), 1) + _SPARE
@@ -263,7 +263,7 @@ def _level_picture(
     )
 
 
-def _level_axes(x: svg.LinearScale, bottom: float) -> Markup:
+def _level_axes(x: LinearScale, bottom: float) -> Markup:
     parts = []
     for value, words in x.ticks(4):
         parts.append(svg.line(x(value), _LEVEL_TOP, x(value), bottom, class_="grid"))
@@ -274,9 +274,7 @@ def _level_axes(x: svg.LinearScale, bottom: float) -> Markup:
     return svg.group(*parts)
 
 
-def _level_row(
-    feature: FeatureSummary, lines: Sequence[DrawnLine], x: svg.LinearScale, level: str, top: float, row: float
-) -> Markup:
+def _level_row(feature: FeatureSummary, lines: Lines, x: LinearScale, level: str, top: float, row: float) -> Markup:
     middle, left = top + row / 2, _LEVEL_RIGHT + 12
     spread = feature.distribution
     rows = spread.counts[spread.levels.index(level)]
@@ -293,7 +291,7 @@ def _level_row(
     return svg.group(*parts, *dots)
 
 
-def _level_dot(drawn: DrawnLine, x: svg.LinearScale, level: str, y: float) -> Markup:
+def _level_dot(drawn: DrawnLine, x: LinearScale, level: str, y: float) -> Markup:
     one = drawn.line
     if level not in one.x:
         return svg.group()
@@ -312,7 +310,7 @@ def _level_dot(drawn: DrawnLine, x: svg.LinearScale, level: str, y: float) -> Ma
 _SMALL_WIDTH, _SMALL_HEIGHT = 132.0, 40.0
 
 
-def small_scale(features: Sequence[FeatureSummary]) -> svg.LinearScale:
+def small_scale(features: Sequence[FeatureSummary]) -> LinearScale:
     """Return the common scale of all small charts, on which a flat curve looks flat."""
     curves = [drawn.line for feature in features for drawn in _small_lines(feature)]
     values = [y for one in curves for y, near in zip(one.y, one.support, strict=True) if near]
@@ -324,12 +322,12 @@ def _small_lines(feature: FeatureSummary) -> list[DrawnLine]:
     return _of_subgroups(feature, output) or _of_all_rows(feature, output)[:1]
 
 
-def small_picture(feature: FeatureSummary, y: svg.LinearScale) -> Markup:
+def small_picture(feature: FeatureSummary, y: LinearScale) -> Markup:
     """Return the feature's curves without axes."""
     lines = _small_lines(feature)
     if feature.distribution.levels:
         names = _shown_levels(feature)
-        x = svg.LinearScale(-0.5, max(len(names) - 0.5, 0.5), 2, _SMALL_WIDTH - 2)
+        x = LinearScale(-0.5, max(len(names) - 0.5, 0.5), 2, _SMALL_WIDTH - 2)
         step = min(6.0, 0.8 * (_SMALL_WIDTH - 4) / max(len(names) * len(lines), 1))
         shifts = [step * (at - (len(lines) - 1) / 2) for at in range(len(lines))]
         inside = [_small_stems(drawn, names, x, y, shift) for drawn, shift in zip(lines, shifts, strict=True)]
@@ -340,7 +338,7 @@ def small_picture(feature: FeatureSummary, y: svg.LinearScale) -> Markup:
     return svg.picture(_SMALL_WIDTH, _SMALL_HEIGHT, label, *inside, class_="small")
 
 
-def _small_curve(drawn: DrawnLine, x: svg.LinearScale, y: svg.LinearScale) -> Markup:
+def _small_curve(drawn: DrawnLine, x: LinearScale, y: LinearScale) -> Markup:
     one = drawn.line
     near = [(x(at), y(value)) for at, value, s in zip(_x_values(one), one.y, one.support, strict=True) if s]
     if not near:
@@ -349,9 +347,7 @@ def _small_curve(drawn: DrawnLine, x: svg.LinearScale, y: svg.LinearScale) -> Ma
     return svg.group(shape, class_=f"curve {drawn.looks}")
 
 
-def _small_stems(
-    drawn: DrawnLine, names: Sequence[str], x: svg.LinearScale, y: svg.LinearScale, shift: float
-) -> Markup:
+def _small_stems(drawn: DrawnLine, names: Sequence[str], x: LinearScale, y: LinearScale, shift: float) -> Markup:
     known = [(level, y(value)) for level, value in zip(drawn.line.x, drawn.line.y, strict=True) if level in names]
     places = [(x(names.index(level)) + shift, height) for level, height in known]
     return svg.group(*(svg.line(at, y.start, at, end, class_="stem") for at, end in places), class_=drawn.looks)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from subgrove._core.text import count_of, listed, percent, quote
 from subgrove._data.columns import number_text
@@ -195,15 +196,15 @@ def dependence_summaries(
     for name in features:
         one = by_name.get(name)
         explained = None if one is None or np.isnan(one.explained) else float(one.explained)
-        shares = {} if one is None else {c: s for c, s in one.shares.items() if s == s and s >= _LEAST_SHARE}
+        shares = {} if one is None else {c: s for c, s in one.shares.items() if s >= _LEAST_SHARE}
         strongest = sorted(shares, key=lambda column: -shares[column])[:_SHOWN]
         predictors = tuple(structs.PredictorShare(column, float(shares[column])) for column in strongest)
         fidelity = shuffled.get(name)
         verdict = "unknown" if fidelity is None else fidelity.verdict
         misleads = verdict == "failed" or (verdict == "unknown" and explained is not None and explained >= DEPENDENT)
-        note = "it was not computed" if one is None else one.note
-        sentence = dependence_sentence(name, explained, predictors, misleads, fidelity, note)
-        summaries.append(DependenceSummary(name, explained, predictors, misleads, sentence))
+        found = DependenceSummary(name, explained, predictors, misleads, "")
+        sentence = dependence_sentence(found, fidelity, "it was not computed" if one is None else one.note)
+        summaries.append(replace(found, sentence=sentence))
     return tuple(summaries)
 
 

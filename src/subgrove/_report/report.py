@@ -78,10 +78,9 @@ def summarize(inputs: ReportInputs, labels: ReportLabels, messages: list[str]) -
         "curves": n_curve_rows,
         **({"interactions": n_interaction_rows} if n_interaction_rows else {}),
     }
-    model = _model_summary(inputs, labels, quality)
     shuffled = {score.title: fidelity_of(score, "shuffled") for score in marginal.scores}
     dependence = methods.dependence_summaries(forests, inputs.features, shuffled)
-    limit, loss, level = results.important, inputs.loss.name.replace("_", " "), conditional.level
+    level = conditional.level
     summary = Summary(
         title=labels.title if labels.title is not None else f"What the model of {inputs.target} uses",
         created=labels.created,
@@ -89,10 +88,10 @@ def summarize(inputs: ReportInputs, labels: ReportLabels, messages: list[str]) -
         loss=inputs.loss.name,
         loss_unit=methods.loss_unit(inputs),
         baseline=results.baseline,
-        important=limit,
-        model=model,
+        important=results.important,
+        model=_model_summary(inputs, labels, quality),
         data=data,
-        highlights=highlights(model, data, features, groups, limit, loss, level),
+        highlights=(),
         groups=groups,
         interactions=interactions,
         interaction_sentences=on_interactions,
@@ -100,10 +99,11 @@ def summarize(inputs: ReportInputs, labels: ReportLabels, messages: list[str]) -
         dependence_sentences=methods.dependence_sentences(dependence),
         features=tuple(features),
         methods=methods.method_summary(inputs, level, forests, rows, len(gaps.by_feature)),
-        cautions=cautions(model, features, dependence, level),
+        cautions=(),
         warnings=tuple(dict.fromkeys(messages)),
     )
-    return summary, conditional
+    words = {"highlights": highlights(summary), "cautions": cautions(summary)}
+    return msgspec.structs.replace(summary, **words), conditional
 
 
 def _model_summary(inputs: ReportInputs, labels: ReportLabels, quality: Performance) -> ModelSummary:

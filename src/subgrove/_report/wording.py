@@ -11,7 +11,7 @@ from functools import partial
 
 from subgrove._core.text import TOGETHER, common_decimals, count_of, listed, number, percent
 from subgrove._importance.explanation import differs
-from subgrove._report.summary import Estimate, FidelitySummary, GapStepSummary, PredictorShare, SubgroupSummary
+from subgrove._report.summary import DependenceSummary, Estimate, FidelitySummary, GapStepSummary, SubgroupSummary
 
 ALL_ROWS = "all rows"
 _COMPARED = 20  # rows of a subgroup that is compared with another
@@ -148,26 +148,21 @@ def shared_with(steps: Sequence[GapStepSummary], most: int = 3) -> str:
     return listed([step.column for step in largest])
 
 
-def dependence_sentence(
-    name: str,
-    explained: float | None,
-    predictors: Sequence[PredictorShare],
-    misleads: bool,
-    fidelity: FidelitySummary | None,
-    note: str,
-) -> str:
+def dependence_sentence(one: DependenceSummary, fidelity: FidelitySummary | None, note: str) -> str:
     """Return how well the other columns predict a feature, and what that means for shuffling it."""
+    name, explained = one.feature, one.explained
     if explained is None:
         return tidy(f"How well the other columns predict {name} is unknown{f': {note}' if note else ''}.")
     if explained < 0.01:
         sentence = f"The other columns do not predict {name} (random forest, R2 below 1 %)"
     else:
-        strong = [f"{one.column} ({percent(one.share)})" for one in predictors[:3] if one.share >= _STRONG * explained]
+        strong = [each for each in one.predictors[:3] if each.share >= _STRONG * explained]
+        names = [f"{each.column} ({percent(each.share)})" for each in strong]
         sentence = f"The other columns explain {percent(min(explained, 1.0))} of {name}"
-        sentence += f", mainly {listed(strong)}" if strong else ""
+        sentence += f", mainly {listed(names)}" if names else ""
     passed = fidelity is not None and fidelity.verdict == "passed"
     realistic = " Rows with shuffled values are realistic." if passed else ""
-    return tidy(f"{sentence}.{' Shuffling it creates unrealistic rows.' if misleads else realistic}")
+    return tidy(f"{sentence}.{' Shuffling it creates unrealistic rows.' if one.misleads else realistic}")
 
 
 def fidelity_sentence(name: str, one: FidelitySummary, reason: str, how: str) -> str:

@@ -187,9 +187,9 @@ class SubgroupImportanceSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimato
 
     def _checked(self, X: Any, y: Any) -> tuple[Any, Any]:
         """Return X and y after scikit-learn's checks; a frame stays a frame, with its names recorded."""
-        names = getattr(X, "columns", None)
+        names, allow_nan = getattr(X, "columns", None), self.__sklearn_tags__().input_tags.allow_nan
         if names is None:
-            X = check_array(X, ensure_all_finite=not self._allows_nan(), ensure_min_samples=_FEWEST)
+            X = check_array(X, ensure_all_finite=not allow_nan, ensure_min_samples=_FEWEST)
         elif len(X) < _FEWEST:
             raise ParameterError(f"X must have at least {_FEWEST} rows, some to fit and some to test; got {len(X)}.")
         self.n_features_in_ = int(X.shape[1])
@@ -211,9 +211,6 @@ class SubgroupImportanceSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimato
         counts = np.unique(y, return_counts=True)[1]
         smaller = min(self.test_size, 1 - self.test_size) if isinstance(self.test_size, float) else 0
         return y if counts.min() >= 2 and smaller * len(y) >= len(counts) else None
-
-    def _allows_nan(self) -> bool:
-        return bool(self.__sklearn_tags__().input_tags.allow_nan)
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import get_tags
