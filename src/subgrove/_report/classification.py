@@ -99,8 +99,7 @@ def _precision_recall(
     precision, recall = precision[:-1][::-1], recall[:-1][::-1]  # without the point that no threshold has
     average = float((np.diff(recall, prepend=0.0) * precision).sum())
     some = np.unique(np.linspace(0, len(recall) - 1, _CURVE_POINTS).round().astype(int))
-    points = tuple((float(recall[at]), float(precision[at])) for at in some)
-    return points, average
+    return tuple((float(recall[at]), float(precision[at])) for at in some), average
 
 
 def _sentences(

@@ -334,8 +334,7 @@ def small_picture(feature: FeatureSummary, y: LinearScale) -> Markup:
     else:
         x = _x_scale(feature, 2, _SMALL_WIDTH - 2)
         inside = [_small_curve(drawn, x, y) for drawn in lines]
-    label = f"Effect of {feature.feature}, small"
-    return svg.picture(_SMALL_WIDTH, _SMALL_HEIGHT, label, *inside, class_="small")
+    return svg.picture(_SMALL_WIDTH, _SMALL_HEIGHT, f"Effect of {feature.feature}, small", *inside, class_="small")
 
 
 def _small_curve(drawn: DrawnLine, x: LinearScale, y: LinearScale) -> Markup:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
@@ -105,16 +105,15 @@ _DAYS = 10 * 86_400e6  # microseconds; dates further apart are written without t
 class ReportResults:
     """Results for all features: importance of both kinds, gaps, and the standard deviation of predictions.
 
-    `min_share` is the share of the model's gain from which on an importance counts as important; nothing does if the
-    model is not better than a constant prediction (`has_gain`).
+    Nothing is called important if the model is not better than a constant prediction (`has_gain`).
     """
 
+    inputs: ReportInputs
     conditional: ImportanceResult
     marginal: ImportanceResult
     gaps: FeatureGaps
     spread: float
-    min_share: float
-    has_gain: bool = True
+    has_gain: bool
 
     @property
     def baseline(self) -> float:
@@ -125,7 +124,7 @@ class ReportResults:
     def important(self) -> ImportantSize:
         """From which size on an importance counts as important."""
         gain, of = explanation.reference_of(self.conditional, 0)
-        return ImportantSize(self.min_share * gain, self.min_share, of)
+        return ImportantSize(self.inputs.min_share * gain, self.inputs.min_share, of)
 
     @cached_property
     def estimates(self) -> tuple[dict[str, Estimate], dict[str, Estimate]]:
@@ -134,13 +133,12 @@ class ReportResults:
         P-values are adjusted for the groups and the features that belong to none; those of members of groups for all
         features.
         """
-        conditional = _estimates(self.conditional, self.share)
-        return conditional, _estimates(self.marginal, self.share, checked=False)
+        return _estimates(self.conditional, self.share), _estimates(self.marginal, self.share, checked=False)
 
     @property
     def share(self) -> float | None:
         """Share of the gain that counts as important; None if there is no gain."""
-        return self.min_share if self.has_gain else None
+        return self.inputs.min_share if self.has_gain else None
 
 
 def _estimates(result: ImportanceResult, share: float | None, *, checked: bool = True) -> dict[str, Estimate]:
@@ -154,8 +152,7 @@ def _estimates(result: ImportanceResult, share: float | None, *, checked: bool =
 
 def estimate_of(line: Mapping[str, Any], finding: explanation.Finding) -> Estimate:
     """Return the estimate in a row of a table; None for unknown numbers and for intervals that do not hold."""
-    reason = str(line.get("reliable") or "")
-    if reason:
+    if reason := str(line.get("reliable") or ""):
         low = line["conf_low"] if explanation.has_lower_bound(line) and line["conf_low"] > 0 else np.nan
         line = {**line, "conf_low": low, "conf_high": np.nan, "p_value": np.nan}
     known = {name: _known(line[name]) for name in ("std_error", "conf_low", "conf_high", "p_value", "mc_error")}
@@ -175,15 +172,13 @@ def _known(value: float | None) -> float | None:
     return None if value is None or np.isnan(value) else float(value)
 
 
-def feature_summaries(
-    inputs: ReportInputs, results: ReportResults, advance: Callable[[int], None]
-) -> tuple[list[FeatureSummary], int]:
+def feature_summaries(results: ReportResults, advance: Callable[[int], None]) -> tuple[list[FeatureSummary], int]:
     """Return all features by rank, and the number of rows predicted for curves; `advance` reports progress."""
     single = [score for score in with_rows(results.conditional.scores, "report") if len(score.feature) == 1]
     summaries, n_rows = [], 0
     for place, score in enumerate(sorted(single, key=lambda score: -float(score.overall[0].mean()))):
-        curves = curves_of(inputs, score.title, results.conditional.subgroups.get(score.title))
-        summaries.append(_summary(inputs, results, score, place + 1, curves))
+        curves = curves_of(results.inputs, score.title, results.conditional.subgroups.get(score.title))
+        summaries.append(_summary(results, score, place + 1, curves))
         n_rows += curves.rows_predicted
         advance(1)
     return summaries, n_rows
@@ -204,10 +199,8 @@ def group_summaries(results: ReportResults) -> tuple[structs.GroupSummary, ...]:
     return tuple(sorted(summaries, key=lambda one: -one.conditional.estimate))
 
 
-def _summary(
-    inputs: ReportInputs, results: ReportResults, score: FeatureResult, rank: int, curves: FeatureCurves
-) -> FeatureSummary:
-    result, name = results.conditional, score.title
+def _summary(results: ReportResults, score: FeatureResult, rank: int, curves: FeatureCurves) -> FeatureSummary:
+    inputs, result, name = results.inputs, results.conditional, score.title
     conditional, marginal = (each[name] for each in results.estimates)
     other = next(one for one in results.marginal.scores if one.title == name)
     partition = result.subgroups.get(name)
@@ -215,7 +208,7 @@ def _summary(
     sampler = str(choice["selected"] if choice else result.settings["sampler"])
     series = inputs.used.table.series(name)
     independent = sampler == "marginal"
-    sentences, direction = _effect_words(results, score, series, curves)
+    sentences, direction = _effect_words(results, score, curves)
     summary = FeatureSummary(
         feature=name,
         kind=series.info.kind,
@@ -224,13 +217,13 @@ def _summary(
         marginal=marginal,
         headline=wording.headline(name, conditional, marginal, result.level, independent, results.important.words),
         sampler=sampler,
-        candidates=_candidates(choice),
+        candidates=tuple(_candidates(choice)) if choice else (),
         fidelity=fidelity_of(score, "resampled"),
         marginal_fidelity=fidelity_of(other, "shuffled"),
         gap=results.gaps.steps(name, len(inputs.test.table.names) - 1),
         story=(),
         tree=_nodes(partition, inputs.train.n),
-        subgroups=_subgroups(inputs, results, score, partition),
+        subgroups=tuple(_subgroups(results, score, partition)),
         lines=curves.lines,
         distribution=distribution(series, score.code, len(score.rules)),
         x_labels=curves.x_labels,
@@ -241,17 +234,15 @@ def _summary(
 
 
 def _subgroups(
-    inputs: ReportInputs, results: ReportResults, score: FeatureResult, partition: Partition | None
-) -> tuple[structs.SubgroupSummary, ...]:
-    sizes = (inputs.train.n,) if partition is None else partition.sizes
-    summaries = []
+    results: ReportResults, score: FeatureResult, partition: Partition | None
+) -> Iterator[structs.SubgroupSummary]:
+    sizes = (results.inputs.train.n,) if partition is None else partition.sizes
     for line, finding in explanation.subgroup_findings(results.conditional, score, 0, results.share):
         n, at = int(line["n"]), int(line["subgroup"])
         estimate = estimate_of(line, finding) if n else None
         sentence = wording.subgroup_sentence(score.title, line["rule"], n, estimate, results.conditional.level)
         n_train = round(sizes[at]) if at < len(sizes) else None
-        summaries.append(structs.SubgroupSummary(at, line["rule"], n_train, n, estimate, sentence))
-    return tuple(summaries)
+        yield structs.SubgroupSummary(at, line["rule"], n_train, n, estimate, sentence)
 
 
 def _nodes(partition: Partition | None, n_train: int) -> tuple[structs.TreeNode, ...]:
@@ -270,15 +261,11 @@ def _nodes(partition: Partition | None, n_train: int) -> tuple[structs.TreeNode,
     return tuple(nodes)
 
 
-def _candidates(choice: Mapping[str, Any] | None) -> tuple[structs.CandidateSummary, ...]:
-    if choice is None:
-        return ()
-    candidates = []
+def _candidates(choice: Mapping[str, Any]) -> Iterator[structs.CandidateSummary]:
     for one in choice["scores"]:
         score, gap, error = (_known(one[key]) for key in ("score", "score_gap", "std_error"))
         selected = one["name"] == choice["selected"]
-        candidates.append(structs.CandidateSummary(one["name"], score, gap, error, int(one["complexity"]), selected))
-    return tuple(candidates)
+        yield structs.CandidateSummary(one["name"], score, gap, error, int(one["complexity"]), selected)
 
 
 def _story(results: ReportResults, score: FeatureResult, summary: FeatureSummary) -> list[str]:
@@ -307,14 +294,12 @@ def _loss_change(one: Estimate, results: ReportResults) -> str:
     return f"The {loss} {verb} {ends} when it is resampled: a change of {change}."
 
 
-def _effect_words(
-    results: ReportResults, score: FeatureResult, series: TypedColumn, curves: FeatureCurves
-) -> tuple[list[str], str]:
+def _effect_words(results: ReportResults, score: FeatureResult, curves: FeatureCurves) -> tuple[list[str], str]:
     """Return the sentences on curves, and what predictions do as the feature increases.
 
     The latter is "" for several outputs, or if it is unknown.
     """
-    name, spread = score.title, results.spread
+    name, spread, series = score.title, results.spread, results.inputs.used.table.series(score.title)
     if curves.error:
         return [wording.tidy(f"There are no curves of {name}: {curves.error}")], ""
     by_output = {line.output: [each for each in curves.lines if each.output == line.output] for line in curves.lines}

@@ -210,9 +210,8 @@ def read_inputs(
     method = _sampler(sampler)
     names, together = _features(features, trained.table, method)
     row_loss = _loss(loss, model, tested.y)
-    task = SURE_TASKS.get(row_loss.response_method) or (
-        "classification" if predictor.is_classifier(model) else "regression"
-    )
+    usual = "classification" if predictor.is_classifier(model) else "regression"
+    task = SURE_TASKS.get(row_loss.response_method, usual)
     targets = _targets(model, row_loss, trained, tested)
     used = tested.some(some_rows(tested.n, MOST_ROWS, seed, "rows of the report"))
     n_curve_rows = int(np.clip(_CURVE_ROWS // len(names), _FEWEST_ROWS, EFFECT_ROWS))
@@ -284,8 +283,7 @@ def _sampled(large: LargeData, y: Any, argument: str, model: Any, seed: int) -> 
 
 def _reject_other_columns(train: tuple[str, ...], test: tuple[str, ...]) -> None:
     for lacks, there, argument in ((train, test, "train"), (test, train, "test")):
-        absent = [name for name in there if name not in lacks]
-        if absent:
+        if absent := [name for name in there if name not in lacks]:
             lacking = f"{argument} lacks {quote(absent[:5])}, which the other table has."
             raise InputError(f"{lacking} Pass the same columns in both.")
 

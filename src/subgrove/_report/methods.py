@@ -38,8 +38,7 @@ _LEVELS = 6  # that are named
 
 def data_summary(inputs: ReportInputs, notes: Mapping[str, str]) -> structs.DataSummary:
     """Return the rows and their columns; `notes` maps names of columns to notes on them."""
-    unknown = [name for name in notes if name not in inputs.test.table.names]
-    if unknown:
+    if unknown := [name for name in notes if name not in inputs.test.table.names]:
         known = f"but the columns are {quote(inputs.test.table.names)}"
         raise ParameterError(f"labels['columns'] has {quote(unknown)}, {known}. Its keys must be names of columns.")
     columns = tuple(_column(inputs.test.table.series(name), notes.get(name, "")) for name in inputs.test.table.names)

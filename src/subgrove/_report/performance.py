@@ -96,26 +96,15 @@ class PairedLosses:
     constant: Floats | None
     clusters: Rows | None = None
 
-    @property
-    def value(self) -> float:
-        return float(self.own.mean())
-
-    @property
-    def skill(self) -> float | None:
-        if self.constant is None or not self.constant.mean() > 0:
-            return None
-        return float(1 - self.own.mean() / self.constant.mean())
-
-    @property
-    def skill_error(self) -> float | None:
-        """The standard error of the skill, that of a ratio of means."""
-        if self.constant is None or self.skill is None:
-            return None
-        return _error((self.own - (1 - self.skill) * self.constant) / self.constant.mean(), self.clusters)
-
     def measure(self, name: str) -> Measure:
+        """Return the mean loss and its skill, whose standard error is that of a ratio of means."""
+        value, error = float(self.own.mean()), _error(self.own, self.clusters)
         constant = None if self.constant is None else float(self.constant.mean())
-        return Measure(Score(name, self.value, _error(self.own, self.clusters), constant, self.skill), self.skill_error)
+        if self.constant is None or constant is None or not constant > 0:
+            return Measure(Score(name, value, error, constant, None))
+        skill = 1 - value / constant
+        skill_error = _error((self.own - (1 - skill) * self.constant) / constant, self.clusters)
+        return Measure(Score(name, value, error, constant, skill), skill_error)
 
 
 @dataclass(frozen=True)
@@ -234,15 +223,15 @@ def _of_numbers(inputs: ReportInputs, predictions: Predictions) -> list[Measure]
     absolute = _row_losses(inputs, get("absolute_error"), predictions)
     measures = [absolute.measure(_NAMES["absolute_error"])] if inputs.loss.name != "absolute_error" else []
     measures += _without_outliers(absolute)
-    squares = _row_losses(inputs, get("squared_error"), predictions)
+    found = _row_losses(inputs, get("squared_error"), predictions).measure("")
+    squares, error = found.score, found.skill_error
     assert squares.constant is not None
-    root, constant = float(np.sqrt(squares.value)), float(np.sqrt(squares.constant.mean()))
-    error = _error(squares.own, squares.clusters)
-    of_root = None if error is None or root == 0 else error / (2 * root)
+    root, constant = float(np.sqrt(squares.value)), float(np.sqrt(squares.constant))
+    of_root = None if squares.std_error is None or root == 0 else squares.std_error / (2 * root)
     skill = None if constant == 0 else 1 - root / constant
     measures.append(Measure(Score("root mean squared error", root, of_root, constant, skill)))
     if squares.skill is not None:
-        measures.append(Measure(Score(R2, squares.skill, squares.skill_error, 0.0, squares.skill), squares.skill_error))
+        measures.append(Measure(Score(R2, squares.skill, error, 0.0, squares.skill), error))
     y, predicted = (np.asarray(one, dtype=np.float64) for one in (inputs.targets[1].raw, predictions))
     return [*measures, *_rank_correlation(y, predicted)]
 

@@ -65,9 +65,9 @@ def summarize(inputs: ReportInputs, labels: ReportLabels, messages: list[str]) -
         gaps = feature_gaps(conditional, marginal, len(inputs.test.table.names) - 1)
         advance(2 * n)
         has_gain = quality.judgement.verdict != "useless"
-        results = ReportResults(conditional, marginal, gaps, quality.spread, inputs.min_share, has_gain)
+        results = ReportResults(inputs, conditional, marginal, gaps, quality.spread, has_gain)
         groups = group_summaries(results)
-        features, n_curve_rows = feature_summaries(inputs, results, advance)
+        features, n_curve_rows = feature_summaries(results, advance)
         names = [score.title for score in by_marginal if score.title in inputs.features]
         interactions, on_interactions, n_interaction_rows = interactions_of(inputs, names)
     rows = {

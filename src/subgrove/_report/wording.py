@@ -144,8 +144,7 @@ def gap_sentences(name: str, steps: Sequence[GapStepSummary], marginal: Estimate
 def shared_with(steps: Sequence[GapStepSummary], most: int = 3) -> str:
     """Return the columns that a feature shares its importance with: those of significant steps, the largest first."""
     significant = [step for step in steps if step.step > 2 * (step.noise or 0.0)] or list(steps)
-    largest = sorted(significant, key=lambda step: -step.step)[:most]
-    return listed([step.column for step in largest])
+    return listed([step.column for step in sorted(significant, key=lambda step: -step.step)[:most]])
 
 
 def dependence_sentence(one: DependenceSummary, fidelity: FidelitySummary | None, note: str) -> str:

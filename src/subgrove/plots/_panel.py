@@ -164,8 +164,7 @@ def draw_panel(ax: Axes, panel: EffectPanel, *, limits: tuple[float, float] | No
         _curves.set_axes(ax, panel.surface)  # the bar took some of the room
     else:
         _draw_lines(ax, panel, legend and bool(panel.labels))
-    said = _notes(panel)
-    if said:
+    if said := _notes(panel):
         _figure.note(ax, "; ".join(said))
 
 

@@ -157,8 +157,7 @@ def node_rows(parents: Sequence[int | None]) -> list[float]:
     leaves = iter(range(len(parents)))
     rows = [0.0 if at in inner else next(leaves) + 0.5 for at in range(len(parents))]
     for at in reversed(range(len(parents))):
-        children = [row for row, parent in zip(rows, parents, strict=True) if parent == at]
-        if children:
+        if children := [row for row, parent in zip(rows, parents, strict=True) if parent == at]:
             rows[at] = (min(children) + max(children)) / 2
     return rows
 

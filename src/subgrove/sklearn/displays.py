@@ -196,8 +196,7 @@ class EffectDisplay:
         names = [features] if isinstance(features, str | int) else list(features)
         columns = list(getattr(X, "columns", ()))
         named = [(columns[one] if columns else f"x{one}") if isinstance(one, int) else one for one in names]
-        found = [effect(estimator, X, one, **options) for one in named]
-        return cls.from_result(found, ax=ax, n_cols=n_cols)
+        return cls.from_result([effect(estimator, X, one, **options) for one in named], ax=ax, n_cols=n_cols)
 
     @classmethod
     def from_result(cls, effects: Effect | Sequence[Effect], *, ax: Any = None, n_cols: int = 3) -> Self:
