@@ -77,7 +77,7 @@ def test_one_point_or_no_width_has_no_shape() -> None:
 
 def test_subgroups_have_a_sentence_each_and_a_different_ale_is_reported() -> None:
     lines = [line([0, 10, 20]), line([0, 0, 0], kind="ale"), line([0, 5, 10], subgroup=1)]
-    sentences = numeric_sentences("x", lines, [(0.0, 2.0), None, (0.0, 2.0)], 10.0, None)
+    sentences = list(numeric_sentences("x", lines, [(0.0, 2.0), None, (0.0, 2.0)], 10.0, None))
     assert (
         sentences[0]
         == "Over the middle 90 % of the rows (x from 0 to 2), the mean prediction rises by 20, from 0 to 20."
@@ -87,7 +87,7 @@ def test_subgroups_have_a_sentence_each_and_a_different_ale_is_reported() -> Non
 
 
 def test_dates_are_written_as_dates() -> None:
-    sentences = numeric_sentences("when", [line([0, 20, 5])], [(0.0, 2.0)], 1.0, ("2020-01-01", "2021-01-01"))
+    sentences = list(numeric_sentences("when", [line([0, 20, 5])], [(0.0, 2.0)], 1.0, ("2020-01-01", "2021-01-01")))
     assert sentences == [
         "Over the middle 90 % of the rows (when from 2020-01-01 to 2021-01-01), the mean prediction rises, then falls."
     ]

@@ -5,7 +5,7 @@ Curves are described over the middle 90 % of rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,7 +14,6 @@ import numpy as np
 from subgrove._core.kinds import Floats
 from subgrove._core.text import common_decimals, letter, number
 from subgrove._report.summary import ReportCurve
-from subgrove._report.wording import tidy
 
 FLAT = 0.05
 """A curve is flat if it moves by less than this share of the standard deviation of the predictions."""
@@ -104,26 +103,24 @@ def shape_words(one: CurveShape) -> str:
 
 def numeric_sentences(
     name: str, lines: Sequence[ReportCurve], bounds: Sequence[Range | None], spread: float, ends: tuple[str, str] | None
-) -> list[str]:
-    """Return the sentences on one output. `bounds` are the middle 90 % of all rows, then of each subgroup.
+) -> Iterator[str]:
+    """Yield the sentences on one output. `bounds` are the middle 90 % of all rows, then of each subgroup.
 
     `ends` are the first of these as text, where numbers stand for dates.
     """
-    sentences: list[str] = []
     overall = next((line for line in lines if line.kind == "pdp" and line.subgroup is None), None)
     shape = curve_shape(overall, bounds[0], spread)
     if overall is not None and shape is not None:
         low, high = ends or _range_texts(shape)
         rows = f"Over the middle 90 % of the rows ({name} from {low} to {high})"
-        sentences.append(f"{rows}, the {_output(overall)} {_words(shape, ends)}.")
+        yield f"{rows}, the {_output(overall)} {_words(shape, ends)}."
         ale = next((line for line in lines if line.kind == "ale"), None)
-        sentences += _against_ale(name, shape, curve_shape(ale, bounds[0], spread), spread)
+        yield from _against_ale(name, shape, curve_shape(ale, bounds[0], spread), spread)
     by_subgroup = [(line, line.subgroup) for line in lines if line.kind == "pdp" and line.subgroup is not None]
     for line, subgroup in by_subgroup[:_MOST_SUBGROUPS]:
         if inside := curve_shape(line, bounds[1 + subgroup], spread):
             subject = "it" if line.output is None else f"the {_output(line)}"
-            sentences.append(f"In subgroup {letter(subgroup)}, {subject} {_words(inside, ends)}.")
-    return [tidy(sentence) for sentence in sentences]
+            yield f"In subgroup {letter(subgroup)}, {subject} {_words(inside, ends)}."
 
 
 def _range_texts(one: CurveShape) -> tuple[str, str]:
@@ -148,17 +145,17 @@ def _words(one: CurveShape, ends: tuple[str, str] | None) -> str:
     return shape_words(one)
 
 
-def _against_ale(name: str, pdp: CurveShape, ale: CurveShape | None, spread: float) -> list[str]:
-    """Return where the ALE curve, of differences between neighbouring rows, differs from the PDP."""
+def _against_ale(name: str, pdp: CurveShape, ale: CurveShape | None, spread: float) -> Iterator[str]:
+    """Yield where the ALE curve, of differences between neighbouring rows, differs from the PDP."""
     if ale is None:
-        return []
+        return
     one, two = pdp.end - pdp.start, ale.end - ale.start
     if abs(one - two) <= 2 * FLAT * spread or abs(one - two) <= 0.5 * max(abs(one), abs(two)):
-        return []
+        return
     first, second = common_decimals([one, two], min(abs(value) for value in (one, two) if value))
     changes = f"changes by {second} where the PDP changes by {first}"
     why = f"the PDP averages over combinations with {name} that do not occur"
-    return [f"The ALE curve, which compares neighbouring rows, {changes}: {why}."]
+    yield f"The ALE curve, which compares neighbouring rows, {changes}: {why}."
 
 
 def _extremes(line: ReportCurve) -> list[tuple[float, str]]:
@@ -168,9 +165,8 @@ def _extremes(line: ReportCurve) -> list[tuple[float, str]]:
     return [min(seen), max(seen)] if len(seen) > 1 else []
 
 
-def level_sentences(name: str, lines: Sequence[ReportCurve], spread: float) -> list[str]:
-    """Return the sentences on one output of a feature with levels: the highest and the lowest mean."""
-    sentences = []
+def level_sentences(name: str, lines: Sequence[ReportCurve], spread: float) -> Iterator[str]:
+    """Yield the sentences on one output of a feature with levels: the highest and the lowest mean."""
     for line in [line for line in lines if line.kind == "pdp"][: 1 + _MOST_SUBGROUPS]:
         if not (ends := _extremes(line)):
             continue
@@ -178,12 +174,11 @@ def level_sentences(name: str, lines: Sequence[ReportCurve], spread: float) -> l
         start = "In all rows" if line.subgroup is None else f"In subgroup {letter(line.subgroup)}"
         size, subject = large - small, f"{start}, the {_output(line)}"
         if size <= FLAT * spread or size == 0:
-            sentences.append(f"{subject} hardly differs between levels of {name} (by {number(size)}).")
+            yield f"{subject} hardly differs between levels of {name} (by {number(size)})."
         else:
             high, low, by = common_decimals([large, small, size], size)
             words = f"highest for {name} = {most} ({high}) and lowest for {least} ({low})"
-            sentences.append(f"{subject} is {words}, a difference of {by}.")
-    return [tidy(sentence) for sentence in sentences]
+            yield f"{subject} is {words}, a difference of {by}."
 
 
 def numeric_direction(name: str, one: CurveShape, *, dated: bool) -> str:

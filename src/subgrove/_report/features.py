@@ -222,7 +222,7 @@ def _summary(results: ReportResults, score: FeatureResult, rank: int, curves: Fe
         marginal_fidelity=fidelity_of(other, "shuffled"),
         gap=results.gaps.steps(name, len(inputs.test.table.names) - 1),
         story=(),
-        tree=_nodes(partition, inputs.train.n),
+        tree=tuple(_nodes(partition, inputs.train.n)),
         subgroups=tuple(_subgroups(results, score, partition)),
         lines=curves.lines,
         distribution=distribution(series, score.code, len(score.rules)),
@@ -245,20 +245,19 @@ def _subgroups(
         yield structs.SubgroupSummary(at, line["rule"], n_train, n, estimate, sentence)
 
 
-def _nodes(partition: Partition | None, n_train: int) -> tuple[structs.TreeNode, ...]:
-    """Return the nodes of the tree whose leaves are the subgroups, depth first; one node if there is no tree."""
+def _nodes(partition: Partition | None, n_train: int) -> Iterator[structs.TreeNode]:
+    """Yield the nodes of the tree whose leaves are the subgroups, depth first; one node if there is no tree."""
     if partition is None:
-        return (structs.TreeNode(None, "", "", n_train, None, 0),)
-    tree = partition.tree
-    parent = {child: node.id - 1 for node in tree.nodes for child in node.children or ()}
+        yield structs.TreeNode(None, "", "", n_train, None, 0)
+        return
+    tree, branches = partition.tree, partition.tree.branches
     leaf = {node.id: place for place, node in enumerate(tree.leaves)}
-    branches, nodes = tree.branches, []
     for node in tree.nodes:
         branch = branches.get(node.id)
         column, rule = (branch.column.name, str(branch)) if branch else ("", "")
         p_value = None if node.is_leaf else _known(node.p_value)
-        nodes.append(structs.TreeNode(parent.get(node.id), column, rule, round(node.n), p_value, leaf.get(node.id)))
-    return tuple(nodes)
+        parent = None if node.parent is None else node.parent - 1
+        yield structs.TreeNode(parent, column, rule, round(node.n), p_value, leaf.get(node.id))
 
 
 def _candidates(choice: Mapping[str, Any]) -> Iterator[structs.CandidateSummary]:
@@ -308,13 +307,13 @@ def _effect_words(results: ReportResults, score: FeatureResult, curves: FeatureC
     if series.info.kind != "numeric":
         shown = [curve_shapes.level_sentences(name, own, spread) for own in by_output.values()]
         direction = "" if main is None else curve_shapes.level_direction(name, main, spread)
-        return list(chain(*shown)), direction
+        return list(map(wording.tidy, chain(*shown))), direction
     bounds, dated = _middle_ranges(series.values, score), series.info.is_date or series.info.is_duration
     ends = _date_texts(bounds[0], series) if dated and bounds[0] is not None else None
     shown = [curve_shapes.numeric_sentences(name, own, bounds, spread, ends) for own in by_output.values()]
     shape = curve_shapes.curve_shape(main, bounds[0], spread)
     direction = "" if shape is None else curve_shapes.numeric_direction(name, shape, dated=dated)
-    return list(chain(*shown)), direction
+    return list(map(wording.tidy, chain(*shown))), direction
 
 
 def _date_texts(bounds: tuple[float, float], series: TypedColumn) -> tuple[str, str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import platform
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence, Sized
+from collections.abc import Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from typing import Any
 
@@ -188,10 +188,9 @@ def grow_forests(inputs: ReportInputs, first: Sequence[str]) -> ReportForests:
 
 def dependence_summaries(
     forests: ReportForests, features: Sequence[str], shuffled: Mapping[str, FidelitySummary | None]
-) -> tuple[DependenceSummary, ...]:
-    """Return how well the others predict each feature, and whether `shuffled` rows are realistic."""
+) -> Iterator[DependenceSummary]:
+    """Yield how well the others predict each feature, and whether `shuffled` rows are realistic."""
     by_name = {} if forests.result is None else {one.feature: one for one in forests.result.found}
-    summaries = []
     for name in features:
         one = by_name.get(name)
         explained = None if one is None or np.isnan(one.explained) else float(one.explained)
@@ -203,8 +202,7 @@ def dependence_summaries(
         misleads = verdict == "failed" or (verdict == "unknown" and explained is not None and explained >= DEPENDENT)
         found = DependenceSummary(name, explained, predictors, misleads, "")
         sentence = dependence_sentence(found, fidelity, "it was not computed" if one is None else one.note)
-        summaries.append(replace(found, sentence=sentence))
-    return tuple(summaries)
+        yield replace(found, sentence=sentence)
 
 
 def dependence_sentences(summaries: Sequence[DependenceSummary]) -> tuple[str, ...]:

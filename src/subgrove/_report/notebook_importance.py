@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -135,15 +135,13 @@ def _interval_heads(level: float) -> list[str]:
     return ["importance", f"{100 * level:.4g} % interval", ""]
 
 
-def _with_intervals(lines: Sequence[TableRow], marks: Sequence[bool] = ()) -> list[list[Any]]:
-    """Return feature, estimate, interval and its chart; all on one scale."""
+def _with_intervals(lines: Sequence[TableRow], marks: Sequence[bool] = ()) -> Iterator[list[Any]]:
+    """Yield feature, estimate, interval and its chart; all on one scale."""
     scale = chart_scale(line[name] for line in lines for name in ("estimate", "conf_low", "conf_high"))
-    cells = []
     for at, line in enumerate(lines):
         value, low, high = float(line["estimate"]), float(line["conf_low"]), float(line["conf_high"])
         picture = dot(scale, value, low, high, warning=bool(marks) and marks[at])
-        cells.append([str(line["feature"]), value, between(low, high), picture])
-    return cells
+        yield [str(line["feature"]), value, between(low, high), picture]
 
 
 def _verdict(score: FeatureResult) -> str:

@@ -79,7 +79,7 @@ def summarize(inputs: ReportInputs, labels: ReportLabels, messages: list[str]) -
         **({"interactions": n_interaction_rows} if n_interaction_rows else {}),
     }
     shuffled = {score.title: fidelity_of(score, "shuffled") for score in marginal.scores}
-    dependence = methods.dependence_summaries(forests, inputs.features, shuffled)
+    dependence = tuple(methods.dependence_summaries(forests, inputs.features, shuffled))
     level = conditional.level
     summary = Summary(
         title=labels.title if labels.title is not None else f"What the model of {inputs.target} uses",

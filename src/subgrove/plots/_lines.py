@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -125,12 +125,11 @@ def lines_of(effects: Mapping[str, Effect], output: Any) -> list[EffectLine]:
     return [_shifted(line, lines) for line in lines]
 
 
-def _lines_of(one: Effect, name: str, output: Any) -> list[EffectLine]:
+def _lines_of(one: Effect, name: str, output: Any) -> Iterator[EffectLine]:
     outputs, margins = outputs_of(one, output), _margins(one)
     if len(outputs) > 1 and len(one.lines) > 1:
         what = f"{len(outputs)} outputs of {len(one.lines)} subgroups have no room in one axes."
         raise ParameterError(f"{what} Choose one with output=, or draw a panel for each with plots.effects(...).")
-    lines = []
     for at in outputs:
         for curve, margin in zip(one.lines, margins, strict=True):
             group, estimate = one.groups[curve.subgroup], curve.estimate[:, at]
@@ -138,8 +137,7 @@ def _lines_of(one: Effect, name: str, output: Any) -> list[EffectLine]:
             rule = _rule(group) if one.subgroups is not None else ""
             label = ": ".join(part for part in (name, output_name, rule) if part) or KINDS[one.kind]
             low, high = estimate - margin[:, at], estimate + margin[:, at]
-            lines.append(EffectLine(label, one.kind, one.outputs[at], group, curve, at, low, high))
-    return lines
+            yield EffectLine(label, one.kind, one.outputs[at], group, curve, at, low, high)
 
 
 def _rule(group: EffectGroup) -> str:

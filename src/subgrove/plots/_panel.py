@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -164,8 +164,8 @@ def draw_panel(ax: Axes, panel: EffectPanel, *, limits: tuple[float, float] | No
         _curves.set_axes(ax, panel.surface)  # the bar took some of the room
     else:
         _draw_lines(ax, panel, legend and bool(panel.labels))
-    if said := _notes(panel):
-        _figure.note(ax, "; ".join(said))
+    if text := "; ".join(_notes(panel)):
+        _figure.note(ax, text)
 
 
 def _draw_lines(ax: Axes, panel: EffectPanel, legend: bool) -> None:
@@ -214,17 +214,15 @@ def _handles(panel: EffectPanel) -> list[Any]:
     return handles + [Patch(alpha=0.0)] * len(panel.pale)
 
 
-def _notes(panel: EffectPanel) -> list[str]:
-    """Return the notes below the axes."""
-    said = []
+def _notes(panel: EffectPanel) -> Iterator[str]:
+    """Yield the notes below the axes."""
     if panel.has_bands:
-        said.append("band: 95 % interval, noise of the rows")
+        yield "band: 95 % interval, noise of the rows"
     missing = sum(support.missing for support, _ in panel.supports) if panel.surface is None else 0
     if missing:
         have, name = "row has" if missing == 1 else "rows have", panel.lines[0].support.info.name
-        said.append(f"{format_count(float(missing))} {have} no value of {_figure.one_line(name)}")
+        yield f"{format_count(float(missing))} {have} no value of {_figure.one_line(name)}"
     total = sum(0 if line.ice is None else line.ice.shape[1] for line in panel.lines)
     drawn = sum(map(_curves.drawn_rows, panel.lines))
     if drawn < total and not panel.scale.has_levels:
-        said.append(f"{drawn} of {total} rows are drawn, at most {_curves.MOST_ROWS} for each curve")
-    return said
+        yield f"{drawn} of {total} rows are drawn, at most {_curves.MOST_ROWS} for each curve"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -70,7 +71,7 @@ def fidelity(result: Fidelity, *, ax: Axes | None = None, top: int | None = None
     ax = draw_rows(
         ax,
         RowLabels([RowEntry(result.features[at]) for at in order], n_below=0, remedy=_REMEDY, zero=False),
-        _series(result, order, bars[:, 1] - bars[:, 0]),
+        list(_series(result, order, bars[:, 1] - bars[:, 0])),
         label="data fidelity (-log of the squared MMD)",
         text=_note(result, n_features - len(order)),
         legend={f"from {MARGINAL} to {UNCHANGED}": Line2D([], [], **_BAR)},
@@ -80,18 +81,16 @@ def fidelity(result: Fidelity, *, ax: Axes | None = None, top: int | None = None
     return ax
 
 
-def _series(result: Fidelity, order: npt.NDArray[np.intp], lengths: Floats) -> list[RowSeries]:
+def _series(result: Fidelity, order: npt.NDArray[np.intp], lengths: Floats) -> Iterator[RowSeries]:
     """The points of each sampler, with two standard errors of their position between the ends of the bars."""
     table = replace(result, backend="pandas").table
-    found = []
     for name in result.samplers:
         if name in (MARGINAL, UNCHANGED):
             continue
         own = table[table["sampler"] == name].iloc[order]
         reach = 2 * own["position_std_error"].to_numpy(float) * lengths
         values = own["estimate"].to_numpy(float)
-        found.append(RowSeries(name, values, values - reach, values + reach))
-    return found
+        yield RowSeries(name, values, values - reach, values + reach)
 
 
 def _note(result: Fidelity, left_out: int) -> str:
