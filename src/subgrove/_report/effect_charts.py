@@ -8,7 +8,7 @@ for each level, a dot for each curve, and the number of rows of the level.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
@@ -54,7 +54,7 @@ class ChartPanel:
 
 def panels(feature: FeatureSummary, output: str | None, key: str) -> list[ChartPanel]:
     """Return the charts of one output: of subgroups (if there are two or more) and of all rows."""
-    inside, outside = _of_subgroups(feature, output), _of_all_rows(feature, output)
+    inside, outside = list(_of_subgroups(feature, output)), _of_all_rows(feature, output)
     charts = [("Within subgroups", "cs-PDP", inside)] if len(inside) > 1 or not outside else []
     charts += [("All rows together", " and ".join(one.name for one in outside), outside)] if outside else []
     values, found = _heights([drawn for _, _, lines in charts for drawn in lines]), []
@@ -71,14 +71,12 @@ def panels(feature: FeatureSummary, output: str | None, key: str) -> list[ChartP
     return found
 
 
-def _of_subgroups(feature: FeatureSummary, output: str | None) -> list[DrawnLine]:
-    """Return the cs-PDPs of an output."""
-    drawn = []
+def _of_subgroups(feature: FeatureSummary, output: str | None) -> Iterator[DrawnLine]:
+    """Yield the cs-PDPs of an output."""
     for one in feature.lines:
         if one.subgroup is not None and one.subgroup in feature.places and one.output == output and one.y:
             place = feature.places[one.subgroup]
-            drawn.append(DrawnLine(letter(place), svg.subgroup_class(place), str(one.subgroup), _thinned(one)))
-    return drawn
+            yield DrawnLine(letter(place), svg.subgroup_class(place), str(one.subgroup), _thinned(one))
 
 
 def _of_all_rows(feature: FeatureSummary, output: str | None) -> list[DrawnLine]:
@@ -319,7 +317,7 @@ def small_scale(features: Sequence[FeatureSummary]) -> LinearScale:
 
 def _small_lines(feature: FeatureSummary) -> list[DrawnLine]:
     output = next(iter(feature.outputs), None)
-    return _of_subgroups(feature, output) or _of_all_rows(feature, output)[:1]
+    return list(_of_subgroups(feature, output)) or _of_all_rows(feature, output)[:1]
 
 
 def small_picture(feature: FeatureSummary, y: LinearScale) -> Markup:
