@@ -129,13 +129,9 @@ def _x_scale(feature: FeatureSummary, start: float, end: float) -> LinearScale:
 
 
 def _points(feature: FeatureSummary, lines: Lines, x: LinearScale, y: LinearScale) -> dict[str, Any]:
-    return {
-        "x": [_round(x.low), _round(x.high), x.start, x.end],
-        "y": [_round(y.low), _round(y.high), y.start, y.end],
-        "feature": feature.feature,
-        "labels": feature.x_labels,
-        "lines": [{**_values(one), "key": one.key, "shift": _round(one.shift)} for one in lines],
-    }
+    axes = {name: [_round(one.low), _round(one.high), one.start, one.end] for name, one in (("x", x), ("y", y))}
+    drawn = [{**_values(one), "key": one.key, "shift": _round(one.shift)} for one in lines]
+    return {**axes, "feature": feature.feature, "labels": feature.x_labels, "lines": drawn}
 
 
 def _values(drawn: DrawnLine) -> dict[str, Any]:

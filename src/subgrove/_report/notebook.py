@@ -12,20 +12,16 @@ from subgrove._core.text import count_of, percent
 from subgrove._data.columns import ColumnInfo, date_text
 from subgrove._data.to_containers import as_count
 from subgrove._dependence.result import Dependence
+from subgrove._effects import Effect, InteractionStrength, ModelFidelity
 from subgrove._effects.curves import Curve
 from subgrove._effects.grid import has_levels, point_text
-from subgrove._effects.interaction_strength import InteractionStrength
-from subgrove._effects.model_fidelity import ModelFidelity
-from subgrove._effects.result import Effect
 from subgrove._fidelity.result import Fidelity
 from subgrove._report.notebook_cards import MOST_ROWS, bar, card, chart_scale, curve, dot, folded, sentences, table
 from subgrove._report.report import Report
 from subgrove._report.svg import UNKNOWN, number
 from subgrove._report.wording import with_range
-from subgrove._subgroups.depth import DepthChoice
-from subgrove._subgroups.partition import Partition
-from subgrove._subgroups.stability_result import FeatureStability, Stability
-from subgrove._subgroups.subgroups import Subgroups
+from subgrove._subgroups import DepthChoice, Partition, Stability, Subgroups
+from subgrove._subgroups.stability_result import FeatureStability
 
 
 @html_of.register

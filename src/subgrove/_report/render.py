@@ -144,15 +144,9 @@ def _split_dependence(summary: Summary) -> tuple[list[DependenceSummary], list[D
 
 
 def _policy(style: str, script: str) -> str:
-    rules = {
-        "default-src": "'none'",
-        "style-src": _hash(style),
-        "script-src": _hash(script),
-        "img-src": "data:",  # a chart on its way to a PNG file
-        "base-uri": "'none'",
-        "form-action": "'none'",
-    }
-    return "; ".join(f"{name} {value}" for name, value in rules.items())
+    own = f"style-src {_hash(style)}; script-src {_hash(script)}"
+    # "data:" is for a chart on its way to a PNG file
+    return f"default-src 'none'; {own}; img-src data:; base-uri 'none'; form-action 'none'"
 
 
 def _hash(part: str) -> str:

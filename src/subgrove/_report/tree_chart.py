@@ -153,6 +153,5 @@ def _foot(feature: FeatureSummary, x: svg.LinearScale, left: float, height: floa
 
 def _tick(at: float, y: float, words: str, right: float) -> Markup:
     """Return a label below its place, or before the right edge of the picture if it would be cut there."""
-    if at + svg.width_of(words, _SMALL) / 2 > right:
-        return svg.text(right, y, words, text_anchor="end", class_="tick")
-    return svg.text(at, y, words, text_anchor="middle", class_="tick")
+    fits = at + svg.width_of(words, _SMALL) / 2 <= right
+    return svg.text(at if fits else right, y, words, text_anchor="middle" if fits else "end", class_="tick")
