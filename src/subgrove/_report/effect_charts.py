@@ -252,9 +252,8 @@ def _level_picture(feature: FeatureSummary, lines: Lines, x: LinearScale, name: 
     bottom = _LEVEL_TOP + row * len(levels)
     rows = [_level_row(feature, lines, x, level, _LEVEL_TOP + row * at, row) for at, level in enumerate(levels)]
     label = f"{name} of {feature.feature} at {count_of(len(levels), 'level')}: {', '.join(one.name for one in lines)}"
-    return svg.picture(
-        _WIDTH, bottom + _FOOT, label, _level_axes(x, bottom), *rows, class_="levels", data_points=key, tabindex=0
-    )
+    inside = [_level_axes(x, bottom), *rows]
+    return svg.picture(_WIDTH, bottom + _FOOT, label, *inside, class_="levels", data_points=key, tabindex=0)
 
 
 def _level_axes(x: LinearScale, bottom: float) -> Markup:

@@ -78,7 +78,7 @@ def drawn_rows(line: EffectLine) -> int:
 
 
 def draw_ice(ax: Axes, scale: FeatureAxis, line: EffectLine, color: str, n_rows: int) -> None:
-    """Draw the curves of rows; of many, an evenly spaced selection. `n_rows` are drawn in all lines."""
+    """Draw the curves of rows, if any; of many, an evenly spaced selection. `n_rows` are drawn in all lines."""
     from matplotlib.collections import LineCollection
     from matplotlib.colors import to_rgba
 
@@ -114,19 +114,17 @@ def draw_levels(ax: Axes, scale: FeatureAxis, lines: Sequence[EffectLine]) -> No
     dot = float(np.clip(_DOT * width * size_of(ax)[0] / len(scale.order), 1.2, 3.5))
     for place, line in enumerate(lines):
         x = scale.place(line.x) - FILLED / 2 + (place + 0.5) * width
-        if line.spread is not None:
-            _draw_boxes(ax, line, x, _INSIDE * width, dot, color_of(place))
+        if (spread := line.spread) is not None:
+            _draw_boxes(ax, line, spread, x, _INSIDE * width, dot, color_of(place))
         else:
             _draw_points(ax, line, x, color_of(place), joined=len(lines) == 1)
     for between in range(len(scale.order) - 1):
         ax.axvline(between + 0.5, color=GREY, alpha=0.25, linewidth=0.6, zorder=0.5)
 
 
-def _draw_boxes(ax: Axes, line: EffectLine, x: Floats, width: float, dot: float, color: str) -> None:
+def _draw_boxes(ax: Axes, line: EffectLine, spread: Floats, x: Floats, width: float, dot: float, color: str) -> None:
     from matplotlib.colors import to_rgba
 
-    spread = line.spread
-    assert spread is not None
     known = np.isfinite(spread).all(axis=1)
     stats: list[dict[str, Any]] = [dict(zip(_BXP, one[1:6].tolist(), strict=True)) for one in spread[known]]
     looks: dict[str, Any] = {

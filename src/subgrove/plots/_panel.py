@@ -183,8 +183,7 @@ def _draw_lines(ax: Axes, panel: EffectPanel, legend: bool) -> None:
         n_rows, several = sum(map(_curves.drawn_rows, panel.lines)), len(panel.lines) > 1
         for place, line in enumerate(panel.lines):
             color = color_of(place)
-            if line.ice is not None:
-                _curves.draw_ice(ax, panel.scale, line, color if several else GREY, n_rows)
+            _curves.draw_ice(ax, panel.scale, line, color if several else GREY, n_rows)
             _curves.draw_curve(ax, panel.scale, line, color, style_of(place), interval=panel.has_bands)
     _set_axes(ax, panel)  # labels, ticks and the legend took some of the room
 

@@ -275,18 +275,10 @@ def importance_rows(
         estimate, low, high = own[["estimate", "conf_low", "conf_high"]].to_numpy(float).T
         failed = (own["fidelity"] == "failed").to_numpy(bool) if "fidelity" in own else False
         series.append(RowSeries(label, estimate, low, high, failed & np.isfinite(estimate)))
-    given = tuple(_conditioning(name, single) for name in names)
-    left_out = len(in_order) - len(names)
+    conditioned = [score for result in single for score in result.scores if score.conditioning]
+    columns = {score.title: score.conditioning for score in reversed(conditioned)}  # those of the first such result
+    given, left_out = tuple(columns.get(each, ()) for each in names), len(in_order) - len(names)
     return ImportanceRows(tuple(names), given, tuple(series), loss_label(single[0]), interval_note(single), left_out)
-
-
-def _conditioning(name: str, results: Sequence[ImportanceResult]) -> tuple[str, ...]:
-    """The columns that a feature is conditioned on, in the first result in which it is."""
-    for result in results:
-        for score in result.scores:
-            if score.title == name and score.conditioning:
-                return score.conditioning
-    return ()
 
 
 def loss_label(result: ImportanceData) -> str:
