@@ -42,7 +42,7 @@ def data_summary(inputs: ReportInputs, notes: Mapping[str, str]) -> structs.Data
         known = f"but the columns are {quote(inputs.test.table.names)}"
         raise ParameterError(f"labels['columns'] has {quote(unknown)}, {known}. Its keys must be names of columns.")
     columns = tuple(_column(inputs.test.table.series(name), notes.get(name, "")) for name in inputs.test.table.names)
-    return structs.DataSummary(inputs.train.n, inputs.test.n, columns, _data_sentences(inputs, columns))
+    return structs.DataSummary(inputs.train.n, inputs.test.n, columns, tuple(_data_sentences(inputs, columns)))
 
 
 def _column(series: TypedColumn, note: str) -> structs.ColumnSummary:
@@ -65,25 +65,24 @@ def _values(series: TypedColumn) -> str:
     return tidy(shown if few else f"{len(names)} levels: {shown}, ...")
 
 
-def _data_sentences(inputs: ReportInputs, columns: tuple[structs.ColumnSummary, ...]) -> tuple[str, ...]:
+def _data_sentences(inputs: ReportInputs, columns: tuple[structs.ColumnSummary, ...]) -> Iterator[str]:
     share, tested = shared_rows(inputs.test.table, inputs.train.table), count_of(inputs.test.n, "other row")
     if share:
         what = "the same rows" if share == 1 else f"{inputs.test.n:,} rows, of which {percent(share)} are the same"
         tested = f"{what}, so its performance is overstated"
-    sentences = [f"The model was trained on {count_of(inputs.train.n, 'row')} and is explained on {tested}."]
+    yield f"The model was trained on {count_of(inputs.train.n, 'row')} and is explained on {tested}."
     for name, pair in (("training", inputs.train), ("test", inputs.test)):
         if pair.n_total is not None and pair.n < pair.n_total:
-            sentences.append(f"The {name} rows are a random sample of {pair.n_total:,} rows.")
+            yield f"The {name} rows are a random sample of {pair.n_total:,} rows."
     counts = Counter(one.kind for one in columns)
     kinds = [f"{counts[kind]} {kind}" for kind in ("numeric", "ordered", "nominal", "date") if counts[kind]]
-    sentences.append(f"There {_verb(columns, 'is', 'are')} {count_of(len(columns), 'column')}: {listed(kinds)}.")
+    yield f"There {_verb(columns, 'is', 'are')} {count_of(len(columns), 'column')}: {listed(kinds)}."
     if missing := [one.name for one in columns if one.n_missing]:
         verb = _verb(missing, "has", "have")
-        sentences.append(tidy(f"{listed(missing)} {verb} missing values in test rows; they are resampled like values."))
+        yield tidy(f"{listed(missing)} {verb} missing values in test rows; they are resampled like values.")
     trained = [inputs.train.table.series(name) for name in inputs.test.table.names]
     if constant := [one.info.name for one in trained if len(np.unique(one.values[~one.missing])) < 2]:
-        sentences.append(tidy(f"{listed(constant)} {_verb(constant, 'is', 'are')} constant in the training rows."))
-    return tuple(sentences)
+        yield tidy(f"{listed(constant)} {_verb(constant, 'is', 'are')} constant in the training rows.")
 
 
 def _verb(names: Sized, one: str, several: str) -> str:

@@ -18,7 +18,7 @@ The page and the command use this verdict and no other.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -287,19 +287,19 @@ def _spread(predictions: Predictions) -> float:
     return float(spread.max(initial=0.0))
 
 
-def _sentences(inputs: ReportInputs, score: Score, judgement: Judgement) -> tuple[str, ...]:
+def _sentences(inputs: ReportInputs, score: Score, judgement: Judgement) -> Iterator[str]:
     noise = "" if score.std_error is None else f" (standard error {number(score.std_error)})"
     sentence = f"On {count_of(inputs.test.n, 'test row')}, the {score.name} is {number(score.value)}{noise}"
     if score.constant is None:
-        sentences = [f"{sentence}.", "The best constant prediction for this loss is unknown."]
+        yield f"{sentence}."
+        yield "The best constant prediction for this loss is unknown."
     else:
-        sentences = [f"{sentence}; the best constant prediction of the training rows has {number(score.constant)}."]
+        yield f"{sentence}; the best constant prediction of the training rows has {number(score.constant)}."
         better = judgement.verdict in ("good", "weak") and judgement.score is not score
         if better and (score.skill or 0.0) < WEAK:
-            sentences.append(_by_another_score(inputs.loss, score, judgement.score))
+            yield _by_another_score(inputs.loss, score, judgement.score)
     if judgement.verdict != "good":
-        sentences.append(_CONSEQUENCES[judgement.verdict])
-    return tuple(sentences)
+        yield _CONSEQUENCES[judgement.verdict]
 
 
 def _by_another_score(loss: Loss, score: Score, judged_by: Score) -> str:
