@@ -6,7 +6,7 @@ What may be concluded from an estimate is its `finding`; `_importance/explanatio
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 from subgrove._core.text import TOGETHER, common_decimals, count_of, listed, number, percent
@@ -119,26 +119,23 @@ def contrast(name: str, subgroups: Sequence[SubgroupSummary], level: float) -> s
     return tidy(f"{most_important}. Where {short(least.rule)}, {words}.")
 
 
-def gap_sentences(name: str, steps: Sequence[GapStepSummary], marginal: Estimate) -> list[str]:
-    """Return the way from marginal to conditional importance in words."""
+def gap_sentences(name: str, steps: Sequence[GapStepSummary], marginal: Estimate) -> Iterator[str]:
+    """Yield the way from marginal to conditional importance in words."""
     if not steps:
-        return []
+        return
     start, end = steps[0].start, steps[-1].end
     fall = start - end
     ends = common_decimals([start, end], abs(fall) or abs(start))
-    sentences = [
-        f"Shuffling {name} changes the loss by {ends[0]}; resampling it given the other columns, by {ends[1]}."
-    ]
+    yield f"Shuffling {name} changes the loss by {ends[0]}; resampling it given the other columns, by {ends[1]}."
     if any(step.noise is None for step in steps):
-        return [tidy(sentences[0])]
+        return
     noise = sum((step.noise or 0.0) ** 2 for step in steps) ** 0.5
     if abs(fall) <= 2 * noise:
-        sentences.append("The difference is within noise.")
+        yield "The difference is within noise."
     elif fall < 0:
-        sentences.append("Conditional importance is larger than marginal importance here.")
+        yield "Conditional importance is larger than marginal importance here."
     elif marginal.conf_low is not None and marginal.conf_low > 0 and fall <= start:
-        sentences.append(f"{percent(fall / start)} of the marginal importance is shared with {shared_with(steps)}.")
-    return [tidy(sentence) for sentence in sentences]
+        yield f"{percent(fall / start)} of the marginal importance is shared with {shared_with(steps)}."
 
 
 def shared_with(steps: Sequence[GapStepSummary], most: int = 3) -> str:
