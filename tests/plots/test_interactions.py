@@ -8,7 +8,7 @@ import pytest
 import subgrove as sg
 from subgrove._effects.interaction_strength import PairStrength
 from subgrove.exceptions import ParameterError
-from subgrove.plots.interactions import interaction_strength
+from subgrove.plots.effects import interaction_strength
 from subgrove.trees.nodes import ALL_ROWS
 
 from .seen import cut_off, legend_texts, overlaps, row_names

@@ -26,7 +26,7 @@ heights = st.floats(-1e6, 1e6).filter(lambda value: value == 0 or abs(value) > 1
 
 @given(st.lists(heights, min_size=2, max_size=25), st.floats(0, 10), st.floats(1e-6, 1e6))
 def test_a_rising_curve_ends_higher_and_a_flat_one_hardly_changes(y: list[float], low: float, spread: float) -> None:
-    found = curve_shape(line(y), low, float(len(y) - 1), spread)
+    found = curve_shape(line(y), (low, float(len(y) - 1)), spread)
     if found is None:
         return
     size = found.most - found.least
@@ -57,27 +57,27 @@ def test_a_rising_curve_ends_higher_and_a_flat_one_hardly_changes(y: list[float]
     ],
 )
 def test_shapes_have_their_words(y: list[float], words: str) -> None:
-    found = curve_shape(line([float(one) for one in y]), 0.0, len(y) - 1.0, 10.0)
+    found = curve_shape(line([float(one) for one in y]), (0.0, len(y) - 1.0), 10.0)
     assert found is not None
     assert shape_words(found) == words
 
 
 def test_a_curve_is_described_over_the_middle_of_the_rows_only() -> None:
     y = np.where(np.arange(11) < 10, 0.0, 100.0).tolist()  # it moves beyond the rows alone
-    found = curve_shape(line(y), 0.0, 8.0, 10.0)
+    found = curve_shape(line(y), (0.0, 8.0), 10.0)
     assert found is not None
     assert found.shape == "flat"
 
 
 def test_one_point_or_no_width_has_no_shape() -> None:
-    assert curve_shape(line([1.0]), 0.0, 1.0, 1.0) is None
-    assert curve_shape(line([1.0, 2.0]), 1.0, 1.0, 1.0) is None
-    assert curve_shape(line([1.0, 2.0]), 5.0, 6.0, 1.0) is None
+    assert curve_shape(line([1.0]), (0.0, 1.0), 1.0) is None
+    assert curve_shape(line([1.0, 2.0]), (1.0, 1.0), 1.0) is None
+    assert curve_shape(line([1.0, 2.0]), (5.0, 6.0), 1.0) is None
 
 
 def test_subgroups_have_a_sentence_each_and_a_different_ale_is_reported() -> None:
     lines = [line([0, 10, 20]), line([0, 0, 0], kind="ale"), line([0, 5, 10], subgroup=1)]
-    sentences = numeric_sentences("x", lines, [(0.0, 2.0), None, (0.0, 2.0)], 10.0, None)
+    sentences = list(numeric_sentences("x", lines, [(0.0, 2.0), None, (0.0, 2.0)], 10.0, None))
     assert (
         sentences[0]
         == "Over the middle 90 % of the rows (x from 0 to 2), the mean prediction rises by 20, from 0 to 20."
@@ -87,7 +87,7 @@ def test_subgroups_have_a_sentence_each_and_a_different_ale_is_reported() -> Non
 
 
 def test_dates_are_written_as_dates() -> None:
-    sentences = numeric_sentences("when", [line([0, 20, 5])], [(0.0, 2.0)], 1.0, ("2020-01-01", "2021-01-01"))
+    sentences = list(numeric_sentences("when", [line([0, 20, 5])], [(0.0, 2.0)], 1.0, ("2020-01-01", "2021-01-01")))
     assert sentences == [
         "Over the middle 90 % of the rows (when from 2020-01-01 to 2021-01-01), the mean prediction rises, then falls."
     ]

@@ -14,7 +14,14 @@ from msgspec.structs import replace
 from subgrove._core.text import common_decimals
 from subgrove._importance.explanation import finding_of
 from subgrove._report.findings import highlights
-from subgrove._report.summary import Estimate, FidelitySummary, GapStepSummary, PredictorShare, SubgroupSummary
+from subgrove._report.summary import (
+    DependenceSummary,
+    Estimate,
+    FidelitySummary,
+    GapStepSummary,
+    PredictorShare,
+    SubgroupSummary,
+)
 from subgrove._report.svg import shorten, width_of
 from subgrove._report.wording import (
     contrast,
@@ -145,7 +152,8 @@ def test_dependence_is_described_without_invalid_numbers(
 ) -> None:
     by = [PredictorShare(f"c{at}", share) for at, share in enumerate(sorted(shares, reverse=True))]
     fidelity = None if verdict is None else FidelitySummary(verdict, 0.5, None, "")
-    sentence = dependence_sentence("x", explained, by, misleads, fidelity, "it has one value")
+    one = DependenceSummary("x", explained, tuple(by), misleads, "")
+    sentence = dependence_sentence(one, fidelity, "it has one value")
     assert not BAD.search(sentence)
     assert ("unrealistic rows" in sentence) == (misleads and explained is not None)
 
@@ -181,8 +189,7 @@ def test_no_finding_counts_a_feature_whose_resampled_rows_are_unrealistic() -> N
     reliable, unreliable = numeric_feature("temp"), numeric_feature("hum")
     conditional = replace(unreliable.conditional, finding="unreliable")
     unreliable = replace(unreliable, fidelity=fidelity("failed"), conditional=conditional)
-    made = summary_of([reliable, unreliable])
-    findings = highlights(made.model, made.data, [reliable, unreliable], [], made.important, "absolute error", 0.95)
+    findings = highlights(replace(summary_of([reliable, unreliable]), groups=()))
     (counted,) = [sentence for sentence in findings if "important (at least" in sentence]
     assert counted.startswith("Of 2 features, 1 is important")
     assert "hum" not in counted

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +22,7 @@ RARE = 0.2
 """Share of the test rows below which a class is rare, if it also has less than half of an equal share."""
 _MOST_CLASSES, _MOST_CONFUSIONS, _MOST_NAMED = 50, 10, 3
 _CURVE_POINTS = 60
+Codes = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -40,9 +43,8 @@ def class_results(inputs: ReportInputs, predictions: Predictions) -> ClassResult
     true, predicted = _codes(inputs, predictions, classes)
     labels, n = [str(label) for label in classes], len(classes)
     pairs = true * (n + 1) + predicted
-    right, of_true, of_predicted = (
-        np.bincount(codes, minlength=n)[:n] for codes in (true[true == predicted], true, predicted)
-    )
+    kinds = (true[true == predicted], true, predicted)
+    right, of_true, of_predicted = (np.bincount(codes, minlength=n)[:n] for codes in kinds)
     of_class = predictions
     if inputs.probabilities and predictions.ndim == 1:
         of_class = np.column_stack([1 - predictions, predictions])
@@ -53,22 +55,17 @@ def class_results(inputs: ReportInputs, predictions: Predictions) -> ClassResult
         precision, recall = (float(right[at] / of[at]) if of[at] else None for of in (of_predicted, of_true))
         counts = int(of_true[at]), int(of_predicted[at])
         summaries.append(ClassSummary(labels[at], *counts, precision, recall, average, rare, curve if rare else ()))
-    wrong, times = np.unique(pairs[(true != predicted) & (predicted < n)], return_counts=True)
-    order = np.argsort(-times, kind="stable")[:_MOST_CONFUSIONS].tolist()
-    confusions = tuple(
-        ConfusionSummary(labels[wrong[i] // (n + 1)], labels[wrong[i] % (n + 1)], int(times[i])) for i in order
-    )
-    matrix = (
-        np.bincount(pairs, minlength=n * (n + 1)).reshape(n, n + 1)[:, :n] if n <= _MOST_CLASSES else np.empty((0, 0))
-    )
+    wrong = Counter(np.sort(pairs[(true != predicted) & (predicted < n)]).tolist()).most_common(_MOST_CONFUSIONS)
+    confusions = tuple(ConfusionSummary(labels[at // (n + 1)], labels[at % (n + 1)], times) for at, times in wrong)
+    matrix: list[list[int]] = []
+    if n <= _MOST_CLASSES:
+        matrix = np.bincount(pairs, minlength=n * (n + 1)).reshape(n, n + 1)[:, :n].tolist()
     balanced = _balanced_accuracy(right[of_true > 0], of_true[of_true > 0])
-    sentences = _sentences(float(right.sum() / len(true)), balanced, summaries, len(true), n)
-    return ClassResults((balanced,), sentences, tuple(summaries), tuple(map(tuple, matrix.tolist())), confusions)
+    sentences = tuple(_sentences(float(right.sum() / len(true)), balanced, summaries, len(true), n))
+    return ClassResults((balanced,), sentences, tuple(summaries), tuple(map(tuple, matrix)), confusions)
 
 
-def _codes(
-    inputs: ReportInputs, predictions: Predictions, classes: tuple[Any, ...]
-) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+def _codes(inputs: ReportInputs, predictions: Predictions, classes: tuple[Any, ...]) -> tuple[Codes, Codes]:
     """Return the positions of true and predicted classes; a label that is no class is after the last."""
     loss = (get("zero_one"),)
     target = read_target(inputs.test.y, inputs.test.n, classes, loss, probabilities=inputs.probabilities)
@@ -81,7 +78,7 @@ def _codes(
     return np.array(first, dtype=np.intp), np.array(second, dtype=np.intp)
 
 
-def _balanced_accuracy(right: npt.NDArray[np.intp], n: npt.NDArray[np.intp]) -> Score:
+def _balanced_accuracy(right: Codes, n: Codes) -> Score:
     """Return the mean recall of classes that have rows; its standard error is that of independent classes."""
     recalls, chance = right / n, 1 / len(n)
     error = np.sqrt((recalls * (1 - recalls) / np.maximum(n - 1, 1)).sum()) / len(n) if (n > 1).all() else None
@@ -102,17 +99,12 @@ def _precision_recall(
     precision, recall = precision[:-1][::-1], recall[:-1][::-1]  # without the point that no threshold has
     average = float((np.diff(recall, prepend=0.0) * precision).sum())
     some = np.unique(np.linspace(0, len(recall) - 1, _CURVE_POINTS).round().astype(int))
-    points = tuple((float(recall[at]), float(precision[at])) for at in some)
-    return points, average
+    return tuple((float(recall[at]), float(precision[at])) for at in some), average
 
 
-def _sentences(
-    accuracy: float, balanced: Score, classes: list[ClassSummary], n: int, n_classes: int
-) -> tuple[str, ...]:
-    sentences = [
-        f"Accuracy is {number(accuracy)}; balanced accuracy, the mean recall of the classes, is "
-        f"{number(balanced.value)} ({number(balanced.constant or 0.0)} for a constant prediction)."
-    ]
+def _sentences(accuracy: float, balanced: Score, classes: list[ClassSummary], n: int, n_classes: int) -> Iterator[str]:
+    found = f"{number(balanced.value)} ({number(balanced.constant or 0.0)} for a constant prediction)"
+    yield f"Accuracy is {number(accuracy)}; balanced accuracy, the mean recall of the classes, is {found}."
     rare = sorted((one for one in classes if one.rare), key=lambda one: one.n)
     for one in rare[:_MOST_NAMED]:
         parts = [f"recall {percent(one.recall or 0.0)}"]
@@ -120,9 +112,8 @@ def _sentences(
         if one.average_precision is not None:
             parts.append(f"average precision {number(one.average_precision)}, by chance {number(one.n / n)}")
         share = f"{count_of(one.n, 'test row')}, {percent(one.n / n)}"
-        sentences.append(f"The class {one.label} is rare ({share}): {'; '.join(parts)}.")
+        yield f"The class {one.label} is rare ({share}): {'; '.join(parts)}."
     if len(rare) > _MOST_NAMED:
-        sentences.append(f"{len(rare)} classes are rare: {listed([one.label for one in rare])}.")
+        yield f"{len(rare)} classes are rare: {listed([one.label for one in rare])}."
     if n_classes > _MOST_CLASSES:
-        sentences.append(f"Of {n_classes} classes, the {_MOST_CLASSES} most frequent are listed.")
-    return tuple(sentences)
+        yield f"Of {n_classes} classes, the {_MOST_CLASSES} most frequent are listed."

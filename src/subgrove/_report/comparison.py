@@ -12,9 +12,9 @@ from subgrove._core.text import listed, number
 from subgrove._importance.result import ImportanceResult
 from subgrove._importance.tables import differences
 from subgrove._report.model_summary import Part
-from subgrove._report.summary import Estimate, Summary
+from subgrove._report.summary import NO_OBJECT, SAVE_AGAIN, Estimate, Summary, read_part
 from subgrove._report.wording import tidy, with_range
-from subgrove.exceptions import FormatError, ParameterError
+from subgrove.exceptions import ParameterError
 
 KEY = "comparison"
 
@@ -41,15 +41,12 @@ def named_models(model: Mapping[Any, Any] | Sequence[Any]) -> dict[str, Any]:
     if isinstance(model, Mapping):
         named = {str(name): each for name, each in model.items()}
     else:
-        kinds = [type(each).__name__ for each in model]
-        named = {
-            kind if kinds.count(kind) == 1 else f"{kind} {kinds[: at + 1].count(kind)}": each
-            for at, (kind, each) in enumerate(zip(kinds, model, strict=True))
-        }
+        kinds, named = [type(each).__name__ for each in model], {}
+        for at, (kind, each) in enumerate(zip(kinds, model, strict=True)):
+            named[kind if kinds.count(kind) == 1 else f"{kind} {kinds[: at + 1].count(kind)}"] = each
     if len(named) < 2:
-        raise ParameterError(
-            f"model has {len(named)} models, but a comparison needs two. Pass the model itself to report on one."
-        )
+        what = f"model has {len(named)} models, but a comparison needs two."
+        raise ParameterError(f"{what} Pass the model itself to report on one.")
     return named
 
 
@@ -57,10 +54,8 @@ def compared(names: Sequence[str], summaries: Sequence[Summary], results: Sequen
     """Compare the models with the first one; all have been evaluated on the same rows, with the same draws."""
     first, *others = summaries
     if any(other.loss != first.loss for other in others):
-        raise ParameterError(
-            f"The models have different default losses ({listed([one.loss for one in summaries])}), so importance "
-            "cannot be compared. Pass one of them as loss=."
-        )
+        found = f"The models have different default losses ({listed([one.loss for one in summaries])})"
+        raise ParameterError(f"{found}, so importance cannot be compared. Pass one of them as loss=.")
     order = [one.feature for one in first.features]
     by_model = [{line["feature"]: _difference(line) for line in differences(one, results[0])} for one in results[1:]]
     rows = tuple(tuple(own[feature] for feature in order) for own in by_model)
@@ -102,14 +97,8 @@ def _size(one: Estimate) -> str:
 
 def read_comparison(text: bytes) -> tuple[bytes, Comparison | None]:
     """Return the JSON of a report without its comparison, and the comparison."""
-    try:
-        values = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
-    except (msgspec.MsgspecError, UnicodeError, RecursionError):
-        return text, None  # the error is that of the summary
-    raw = values.pop(KEY, None)
-    if raw is None:
+    values = read_part(dict[str, msgspec.Raw], text, *NO_OBJECT)
+    if KEY not in values:
         return text, None
-    try:
-        return msgspec.json.encode(values), msgspec.json.decode(raw, type=Comparison)
-    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-        raise FormatError(f"The comparison does not fit its schema: {error}. Save the report again.") from error
+    comparison = read_part(Comparison, values.pop(KEY), "The comparison does not fit its schema", SAVE_AGAIN)
+    return msgspec.json.encode(values), comparison

@@ -5,21 +5,22 @@ Curves are described over the middle 90 % of rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
+from subgrove._core.kinds import Floats
 from subgrove._core.text import common_decimals, letter, number
 from subgrove._report.summary import ReportCurve
-from subgrove._report.wording import tidy
 
 FLAT = 0.05
 """A curve is flat if it moves by less than this share of the standard deviation of the predictions."""
 _BACK = 0.1  # a curve still rises if it goes back by no more than this share of how far it moves
 _MOST_SUBGROUPS = 8  # that have a sentence each
 
+Range = tuple[float, float]
 Shape = Literal["flat", "rises", "falls", "rises, then falls", "falls, then rises", "goes up and down"]
 
 
@@ -50,43 +51,38 @@ class CurveShape:
     turn: float
 
 
-def curve_shape(line: ReportCurve, low: float, high: float, spread: float) -> CurveShape | None:
+def curve_shape(line: ReportCurve | None, bounds: Range | None, spread: float) -> CurveShape | None:
     """Return the shape of a curve between two values of the feature; None if it has fewer than two points there."""
-    x = np.array([float(value) for value in line.x])
-    y = np.array(line.y)
-    if len(x) < 2 or not low < high:
+    if line is None or bounds is None or len(line.x) < 2:
         return None
-    low, high = max(low, float(x[0])), min(high, float(x[-1]))
+    x = np.array([float(value) for value in line.x])
+    low, high = max(bounds[0], float(x[0])), min(bounds[1], float(x[-1]))
     if not low < high:
         return None
-    inside = (x > low) & (x < high)
-    at = np.concatenate([[low], x[inside], [high]])
-    values = np.interp(at, x, y)
+    at = np.concatenate([[low], x[(x > low) & (x < high)], [high]])
+    values = np.interp(at, x, np.array(line.y))
+    least, most = float(values.min()), float(values.max())
     steps = np.diff(values)
     up, down = float(steps[steps > 0].sum()), float(-steps[steps < 0].sum())
-    least, most = float(values.min()), float(values.max())
-    turn = float(at[values.argmax()])
-    ends = float(values[0]), float(values[-1])
+    shape, turn = _turning(values, at)
     if most - least <= FLAT * spread or most == least:
-        shape: Shape = "flat"
+        shape = "flat"
     elif down <= _BACK * up:
         shape = "rises"
     elif up <= _BACK * down:
         shape = "falls"
-    else:
-        shape, turn = _turning(values, at)
-    return CurveShape(shape, low, high, *ends, least, most, turn)
+    return CurveShape(shape, low, high, float(values[0]), float(values[-1]), least, most, turn)
 
 
-def _turning(values: np.ndarray, at: np.ndarray) -> tuple[Shape, float]:
+def _turning(values: Floats, at: Floats) -> tuple[Shape, float]:
     """Return whether a curve has one turning point, and where."""
-    size = float(values.max() - values.min())
-    for sign, shape in ((1.0, "rises, then falls"), (-1.0, "falls, then rises")):
+    shapes: tuple[tuple[float, Shape], ...] = ((1.0, "rises, then falls"), (-1.0, "falls, then rises"))
+    for sign, shape in shapes:
         top = int((sign * values).argmax())
         rise, fall = np.diff(sign * values[: top + 1]), np.diff(sign * values[top:])
         back = -float(rise[rise < 0].sum()) + float(fall[fall > 0].sum())
-        if 0 < top < len(values) - 1 and back <= _BACK * size:
-            return shape, float(at[top])  # type: ignore[return-value]  # a literal of the two above
+        if 0 < top < len(values) - 1 and back <= _BACK * np.ptp(values):
+            return shape, float(at[top])
     return "goes up and down", float(at[int(values.argmax())])
 
 
@@ -95,9 +91,8 @@ def shape_words(one: CurveShape) -> str:
     size = one.most - one.least
     if one.shape == "flat":
         return f"is flat: it changes by {number(size)}"
-    low, high, start, end, change = common_decimals(
-        [one.least, one.most, one.start, one.end, abs(one.end - one.start)], size
-    )
+    values = [one.least, one.most, one.start, one.end, abs(one.end - one.start)]
+    low, high, start, end, change = common_decimals(values, size)
     if one.shape in ("rises", "falls"):
         return f"{one.shape} by {change}, from {start} to {end}"
     if one.shape == "goes up and down":
@@ -107,38 +102,31 @@ def shape_words(one: CurveShape) -> str:
 
 
 def numeric_sentences(
-    name: str,
-    lines: Sequence[ReportCurve],
-    bounds: Sequence[tuple[float, float] | None],
-    spread: float,
-    ends: tuple[str, str] | None,
-) -> list[str]:
-    """Return the sentences on one output. `bounds` are the middle 90 % of all rows, then of each subgroup.
+    name: str, lines: Sequence[ReportCurve], bounds: Sequence[Range | None], spread: float, ends: tuple[str, str] | None
+) -> Iterator[str]:
+    """Yield the sentences on one output. `bounds` are the middle 90 % of all rows, then of each subgroup.
 
     `ends` are the first of these as text, where numbers stand for dates.
     """
-    sentences: list[str] = []
     overall = next((line for line in lines if line.kind == "pdp" and line.subgroup is None), None)
-    shape = None if overall is None or bounds[0] is None else curve_shape(overall, *bounds[0], spread)
+    shape = curve_shape(overall, bounds[0], spread)
     if overall is not None and shape is not None:
-        shown = ends or [
-            _plain(text, max(abs(shape.low), abs(shape.high)))
-            for text in common_decimals([shape.low, shape.high], shape.high - shape.low)
-        ]
-        sentences.append(
-            f"Over the middle 90 % of the rows ({name} from {shown[0]} to {shown[1]}), the {_output(overall)} "
-            f"{_words(shape, ends)}."
-        )
-        sentences += _against_ale(name, lines, shape, bounds[0], spread)
-    by_subgroup = [line for line in lines if line.kind == "pdp" and line.subgroup is not None]
-    for line in by_subgroup[:_MOST_SUBGROUPS]:
-        assert line.subgroup is not None
-        own = bounds[1 + line.subgroup]
-        inside = None if own is None else curve_shape(line, *own, spread)
-        if inside is not None:
+        low, high = ends or _range_texts(shape)
+        rows = f"Over the middle 90 % of the rows ({name} from {low} to {high})"
+        yield f"{rows}, the {_output(overall)} {_words(shape, ends)}."
+        ale = next((line for line in lines if line.kind == "ale"), None)
+        yield from _against_ale(name, shape, curve_shape(ale, bounds[0], spread), spread)
+    by_subgroup = [(line, line.subgroup) for line in lines if line.kind == "pdp" and line.subgroup is not None]
+    for line, subgroup in by_subgroup[:_MOST_SUBGROUPS]:
+        if inside := curve_shape(line, bounds[1 + subgroup], spread):
             subject = "it" if line.output is None else f"the {_output(line)}"
-            sentences.append(f"In subgroup {letter(line.subgroup)}, {subject} {_words(inside, ends)}.")
-    return [tidy(sentence) for sentence in sentences]
+            yield f"In subgroup {letter(subgroup)}, {subject} {_words(inside, ends)}."
+
+
+def _range_texts(one: CurveShape) -> tuple[str, str]:
+    low, high = common_decimals([one.low, one.high], one.high - one.low)
+    largest = max(abs(one.low), abs(one.high))
+    return _plain(low, largest), _plain(high, largest)
 
 
 def _plain(text: str, largest: float) -> str:
@@ -157,64 +145,57 @@ def _words(one: CurveShape, ends: tuple[str, str] | None) -> str:
     return shape_words(one)
 
 
-def _against_ale(
-    name: str, lines: Sequence[ReportCurve], shape: CurveShape, bounds: tuple[float, float] | None, spread: float
-) -> list[str]:
-    """Return where the ALE curve, of differences between neighbouring rows, differs from the PDP."""
-    ale = next((line for line in lines if line.kind == "ale"), None)
-    near = None if ale is None or bounds is None else curve_shape(ale, *bounds, spread)
-    if near is None:
-        return []
-    one, two = shape.end - shape.start, near.end - near.start
+def _against_ale(name: str, pdp: CurveShape, ale: CurveShape | None, spread: float) -> Iterator[str]:
+    """Yield where the ALE curve, of differences between neighbouring rows, differs from the PDP."""
+    if ale is None:
+        return
+    one, two = pdp.end - pdp.start, ale.end - ale.start
     if abs(one - two) <= 2 * FLAT * spread or abs(one - two) <= 0.5 * max(abs(one), abs(two)):
-        return []
-    changes = common_decimals([one, two], min(abs(value) for value in (one, two) if value) if one or two else 1.0)
-    return [
-        f"The ALE curve, which compares neighbouring rows, changes by {changes[1]} where the PDP changes by "
-        f"{changes[0]}: the PDP averages over combinations with {name} that do not occur."
-    ]
+        return
+    first, second = common_decimals([one, two], min(abs(value) for value in (one, two) if value))
+    changes = f"changes by {second} where the PDP changes by {first}"
+    why = f"the PDP averages over combinations with {name} that do not occur"
+    yield f"The ALE curve, which compares neighbouring rows, {changes}: {why}."
 
 
-def level_sentences(name: str, lines: Sequence[ReportCurve], spread: float) -> list[str]:
-    """Return the sentences on one output of a feature with levels: the highest and the lowest mean."""
-    sentences = []
+def _extremes(line: ReportCurve) -> list[tuple[float, str]]:
+    """Return the lowest and the highest mean with their levels; nothing if there are less than two."""
+    # a level that no row of the subgroup has is beyond the data
+    seen = [(y, str(x)) for x, y, support in zip(line.x, line.y, line.support, strict=True) if support]
+    return [min(seen), max(seen)] if len(seen) > 1 else []
+
+
+def level_sentences(name: str, lines: Sequence[ReportCurve], spread: float) -> Iterator[str]:
+    """Yield the sentences on one output of a feature with levels: the highest and the lowest mean."""
     for line in [line for line in lines if line.kind == "pdp"][: 1 + _MOST_SUBGROUPS]:
-        # a level that no row of the subgroup has is beyond the data
-        seen = [(y, str(x)) for x, y, support in zip(line.x, line.y, line.support, strict=True) if support]
-        if len(seen) < 2:
+        if not (ends := _extremes(line)):
             continue
-        least, most = min(seen), max(seen)
+        (small, least), (large, most) = ends
         start = "In all rows" if line.subgroup is None else f"In subgroup {letter(line.subgroup)}"
-        size = most[0] - least[0]
+        size, subject = large - small, f"{start}, the {_output(line)}"
         if size <= FLAT * spread or size == 0:
-            sentences.append(
-                f"{start}, the {_output(line)} hardly differs between levels of {name} (by {number(size)})."
-            )
+            yield f"{subject} hardly differs between levels of {name} (by {number(size)})."
         else:
-            high, low, by = common_decimals([most[0], least[0], size], size)
-            sentences.append(
-                f"{start}, the {_output(line)} is highest for {name} = {most[1]} ({high}) and lowest for {least[1]} "
-                f"({low}), a difference of {by}."
-            )
-    return [tidy(sentence) for sentence in sentences]
+            high, low, by = common_decimals([large, small, size], size)
+            words = f"highest for {name} = {most} ({high}) and lowest for {least} ({low})"
+            yield f"{subject} is {words}, a difference of {by}."
 
 
 def numeric_direction(name: str, one: CurveShape, *, dated: bool) -> str:
     """Return what predictions do as a number increases, such as "rise with temp up to 22.5, then fall"."""
     turn = "" if dated else f" up to {number(one.turn)}"
-    return {
+    words: dict[Shape, str] = {
         "rises": f"rise with {name}",
         "falls": f"fall with {name}",
         "rises, then falls": f"rise with {name}{turn}, then fall",
         "falls, then rises": f"fall with {name}{turn}, then rise",
-        "goes up and down": "",
-        "flat": "",
-    }[one.shape]
+    }
+    return words.get(one.shape, "")
 
 
 def level_direction(name: str, line: ReportCurve, spread: float) -> str:
     """Return for which levels predictions are highest and lowest; "" if they hardly differ."""
-    seen = [(y, str(x)) for x, y, support in zip(line.x, line.y, line.support, strict=True) if support]
-    if len(seen) < 2 or max(seen)[0] - min(seen)[0] <= FLAT * spread:
+    ends = _extremes(line)
+    if not ends or ends[1][0] - ends[0][0] <= FLAT * spread:
         return ""
-    return f"are highest for {name} = {max(seen)[1]} and lowest for {min(seen)[1]}"
+    return f"are highest for {name} = {ends[1][1]} and lowest for {ends[0][1]}"

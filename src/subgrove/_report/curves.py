@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -21,7 +23,6 @@ from subgrove._data.table import TypedColumn
 from subgrove._effects import Effect, InteractionStrength, effect
 from subgrove._effects.curves import Curve
 from subgrove._effects.grid import has_levels, point_text
-from subgrove._effects.subgroup_rows import EffectGroup
 from subgrove._report.inputs import ReportInputs
 from subgrove._report.model_summary import InteractionSummary
 from subgrove._report.summary import Distribution, ReportCurve
@@ -79,21 +80,19 @@ def curves_of(inputs: ReportInputs, feature: str, partition: Partition | None) -
 
 
 def _curves(inputs: ReportInputs, feature: str, partition: Partition | None) -> FeatureCurves:
-    model, X = inputs.model, inputs.drawn.X
+    model, series = inputs.model, inputs.drawn.table.series(feature)
     if inputs.task == "classification" and hasattr(model, "predict") and not hasattr(model, "predict_proba"):
         model = LabelShares(model, inputs.classes)
-    more: dict[str, Any] = {"n_jobs": inputs.n_jobs}
-    series = inputs.drawn.table.series(feature)
+    grid = None
     if series.info.kind != "numeric":
         shown, pooled = _shown_levels(series)
-        more.update({"grid": [series.info.levels[at] for at in shown]} if pooled else {})
-    effects = [effect(model, X, feature, subgroups=None, **more), effect(model, X, feature, kind="ale", **more)]
-    lines = [
-        replace(line, mean=_row_mean(line, series)) for one in effects for line in _lines(inputs, one, all_rows=True)
-    ]
+        grid = [series.info.levels[at] for at in shown] if pooled else None
+    draw = partial(effect, model, inputs.drawn.X, feature, grid=grid, n_jobs=inputs.n_jobs)
+    effects = [draw(subgroups=None), draw(kind="ale")]
+    lines = [replace(line, mean=_row_mean(line, series)) for one in effects for line in _lines(inputs, one)]
     if partition is not None and len(partition) > 1:
-        effects.append(effect(model, X, feature, kind="pdp", subgroups=partition, **more))
-        lines += _lines(inputs, effects[-1], all_rows=False)
+        effects.append(draw(kind="pdp", subgroups=partition))
+        lines += _lines(inputs, effects[-1], in_subgroups=True)
     labels = _labels(effects[0].infos[0], [line for line in lines if line.kind == "pdp"])
     return FeatureCurves(tuple(lines), labels, sum(one.n_rows_predicted for one in effects))
 
@@ -114,13 +113,10 @@ def _shown_levels(series: TypedColumn) -> tuple[list[int], bool]:
     return sorted(sorted(present, key=lambda at: (-counts[at], at))[: MOST_LEVELS - 1]), True
 
 
-def _lines(inputs: ReportInputs, result: Effect, *, all_rows: bool) -> list[ReportCurve]:
+def _lines(inputs: ReportInputs, result: Effect, *, in_subgroups: bool = False) -> list[ReportCurve]:
     """Return the curves of the shown outputs of an effect."""
-    return [
-        _line(result.kind, curve, result.groups[curve.subgroup], at, name, all_rows=all_rows)
-        for at, name in _shown(inputs, len(result.outputs))
-        for curve in result.lines
-    ]
+    shown = product(_shown(inputs, len(result.outputs)), result.lines)
+    return [_line(result, curve, *output, curve.subgroup if in_subgroups else None) for output, curve in shown]
 
 
 def _shown(inputs: ReportInputs, n_outputs: int) -> list[tuple[int, str | None]]:
@@ -135,26 +131,19 @@ def _shown(inputs: ReportInputs, n_outputs: int) -> list[tuple[int, str | None]]
     return [(at, str(at)) for at in range(min(n_outputs, SHOWN_CLASSES))]
 
 
-def _line(kind: str, curve: Curve, group: EffectGroup, at: int, output: str | None, *, all_rows: bool) -> ReportCurve:
+def _line(result: Effect, curve: Curve, at: int, output: str | None, subgroup: int | None) -> ReportCurve:
     from scipy.special import stdtrit
 
-    axis, estimate = curve.axes[0], curve.estimate[:, at]
+    axis, estimate, group = curve.axes[0], curve.estimate[:, at], result.groups[curve.subgroup]
     margin = np.asarray(stdtrit(np.maximum(curve.n - 1, 1e-9), (1 + LEVEL) / 2)) * curve.std_error[:, at]
     known = np.isfinite(estimate)
-    points, support = axis.points[known], group.supports[0]
-    inside_box, inside_whiskers = support.holds(points, False), support.holds(points, True)
+    points = axis.points[known]
+    box, whiskers = (group.supports[0].holds(points, wide).astype(int) for wide in (False, True))
     x = [point_text(axis.info, point) if has_levels(axis.info) else float(point) for point in points.tolist()]
-    return ReportCurve(
-        kind,
-        output,
-        None if all_rows else curve.subgroup,
-        tuple(x),
-        tuple(_rounded(estimate[known])),
-        tuple(_or_none((estimate - margin)[known])),
-        tuple(_or_none((estimate + margin)[known])),
-        tuple((inside_box.astype(int) + inside_whiskers.astype(int)).tolist()),
-        round(group.n),
-    )
+    ends = ((estimate + side * margin)[known] for side in (-1, 1))
+    low, high = (tuple(one if np.isfinite(one) else None for one in _rounded(end)) for end in ends)
+    y, support = tuple(_rounded(estimate[known])), tuple((box + whiskers).tolist())
+    return ReportCurve(result.kind, output, subgroup, tuple(x), y, low, high, support, round(group.n))
 
 
 def _row_mean(line: ReportCurve, series: TypedColumn) -> float | None:
@@ -174,10 +163,6 @@ def _rounded(values: Floats) -> list[float]:
     return [float(f"{value:.{_DIGITS}g}") + 0.0 for value in values.tolist()]
 
 
-def _or_none(values: npt.NDArray[np.float64]) -> list[float | None]:
-    return [value if np.isfinite(value) else None for value in _rounded(values)]
-
-
 def _labels(info: ColumnInfo, lines: list[ReportCurve]) -> tuple[tuple[float, str], ...]:
     """Return labels of dates and durations along the axis."""
     if not (info.is_date or info.is_duration) or not lines:
@@ -189,23 +174,25 @@ def _labels(info: ColumnInfo, lines: list[ReportCurve]) -> tuple[tuple[float, st
 
 def distribution(series: TypedColumn, code: npt.NDArray[np.integer], n_groups: int) -> Distribution:
     """Return the distribution of one column; `code` is the subgroup of each row."""
+    edges: Floats = np.empty(0)
+    names: tuple[str, ...] = ()
     if series.info.kind == "numeric":
-        return _of_numeric(np.asarray(series.values, dtype=np.float64), code, n_groups)
-    codes, (shown, pooled) = level_codes(series), _shown_levels(series)
-    known = codes >= 0
-    place = np.full(len(series.info.levels), len(shown), dtype=np.intp)
-    place[shown] = np.arange(len(shown))
-    names = tuple(series.info.levels[at] for at in shown) + ((POOLED,) if pooled else ())
-    counts = _counts(place[codes[known]], code[known], len(names), n_groups)
-    return Distribution((), names, *counts, int((~known).sum()))
-
-
-def _of_numeric(values: Floats, code: npt.NDArray[np.integer], n_groups: int) -> Distribution:
-    known = np.isfinite(values)
-    edges = _edges(values[known])
-    cells = np.clip(np.searchsorted(edges, values[known], side="right") - 1, 0, max(len(edges) - 2, 0))
-    counts = _counts(cells, code[known], max(len(edges) - 1, 0), n_groups)
-    return Distribution(tuple(edges.tolist()), (), *counts, int((~known).sum()))
+        values = np.asarray(series.values, dtype=np.float64)
+        known = np.isfinite(values)
+        edges = _edges(values[known])
+        n_cells = max(len(edges) - 1, 0)
+        cells = np.clip(np.searchsorted(edges, values[known], side="right") - 1, 0, max(n_cells - 1, 0))
+    else:
+        codes, (shown, pooled) = level_codes(series), _shown_levels(series)
+        known = codes >= 0
+        names = tuple(series.info.levels[at] for at in shown) + ((POOLED,) if pooled else ())
+        place = np.full(len(series.info.levels), len(shown))
+        place[shown] = np.arange(len(shown))
+        n_cells, cells = len(names), place[codes[known]]
+    counts = np.zeros((n_groups, n_cells), dtype=np.int64)
+    np.add.at(counts, (code[known].astype(np.intp), cells), 1)
+    by_group, n_missing = tuple(map(tuple, counts.tolist())), int((~known).sum())
+    return Distribution(tuple(edges.tolist()), names, tuple(counts.sum(axis=0).tolist()), by_group, n_missing)
 
 
 def _edges(values: Floats) -> Floats:
@@ -219,14 +206,6 @@ def _edges(values: Floats) -> Floats:
     if high - low < BINS and not (values % 1).any():
         return np.arange(low - 0.5, high + 1)
     return 2 * np.linspace(low / 2, high / 2, BINS + 1)  # the range may be wider than a float holds
-
-
-def _counts(
-    cells: npt.NDArray[np.intp], code: npt.NDArray[np.integer], n_cells: int, n_groups: int
-) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]:
-    each = np.zeros((n_groups, n_cells), dtype=np.int64)
-    np.add.at(each, (code.astype(np.intp), cells), 1)
-    return tuple(each.sum(axis=0).tolist()), tuple(tuple(row) for row in each.tolist())
 
 
 def interactions_of(inputs: ReportInputs, features: Sequence[str]) -> Interactions:
@@ -246,9 +225,8 @@ def interactions_of(inputs: ReportInputs, features: Sequence[str]) -> Interactio
     several = len({repr(pair.output) for pair in found.pairs}) > 1
     pairs: dict[tuple[str, str], InteractionSummary] = {}
     for one in sorted(found.pairs, key=lambda one: -one.strength):
-        output = str(one.output) if several else None
-        summary = InteractionSummary(one.feature, one.other, output, one.strength, one.h_squared)
-        pairs.setdefault((one.feature, one.other), summary)
+        key, output = (one.feature, one.other), str(one.output) if several else None
+        pairs.setdefault(key, InteractionSummary(*key, output, one.strength, one.h_squared))
     shown = tuple(pairs.values())[:_SHOWN_PAIRS]
     return shown, _interaction_sentences(inputs, shown, len(names), found.scale), found.n_rows_predicted
 
@@ -263,14 +241,11 @@ def _interaction_sentences(
     margin = "units of the log-odds" if len(inputs.classes) == 2 else "units of the margin"
     unit = margin if scale == "margin" else f"units of {inputs.target}" if regression else "units of probability"
     where = "" if one.output is None else f" for class {one.output}"
+    strength, share = f"{number(one.strength)} (standard deviation, {unit})", percent(one.h_squared)
+    finding = f"{one.feature} and {one.other} have the strongest interaction{where}: their joint effect differs from"
+    finding += f" the sum of both effects by {strength}, which is {share} of the variance of the joint effect."
     if one.strength == 0 or max(each.h_squared for each in shown) < _WEAK:
         finding = f"No pair of features interacts: less than {percent(_WEAK)} of the variance of any joint effect."
-    else:
-        finding = (
-            f"{one.feature} and {one.other} have the strongest interaction{where}: their joint effect differs from the "
-            f"sum of both effects by {number(one.strength)} (standard deviation, {unit}), which is "
-            f"{percent(one.h_squared)} of the variance of the joint effect."
-        )
     scope = f"Strengths are standard deviations, in {unit}."
     if n_features < len(inputs.features):
         scope += f" Pairs of the {n_features} features with the largest marginal importance."

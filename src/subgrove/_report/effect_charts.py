@@ -8,7 +8,7 @@ for each level, a dot for each curve, and the number of rows of the level.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from subgrove._core.text import count_of, letter
 from subgrove._report import svg
 from subgrove._report.summary import FeatureSummary, ReportCurve
+from subgrove._report.svg import LinearScale
 
 MOST_LEVELS = 24
 _WIDTH = 440.0
@@ -36,6 +37,9 @@ class DrawnLine:
     shift: float = 0.0
 
 
+Lines = Sequence[DrawnLine]
+
+
 @dataclass(frozen=True)
 class ChartPanel:
     """A chart with its title and its curves; `points` has the values for the script."""
@@ -50,35 +54,29 @@ class ChartPanel:
 
 def panels(feature: FeatureSummary, output: str | None, key: str) -> list[ChartPanel]:
     """Return the charts of one output: of subgroups (if there are two or more) and of all rows."""
-    inside, outside = _of_subgroups(feature, output), _of_all_rows(feature, output)
+    inside, outside = list(_of_subgroups(feature, output)), _of_all_rows(feature, output)
     charts = [("Within subgroups", "cs-PDP", inside)] if len(inside) > 1 or not outside else []
     charts += [("All rows together", " and ".join(one.name for one in outside), outside)] if outside else []
-    values = _heights([drawn for _, _, lines in charts for drawn in lines])
-    return [
-        _panel(feature, title, kind, lines, values, f"{key}-{at}") for at, (title, kind, lines) in enumerate(charts)
-    ]
+    values, found = _heights([drawn for _, _, lines in charts for drawn in lines]), []
+    for at, (title, kind, lines) in enumerate(charts):
+        own = f"{key}-{at}"
+        if feature.distribution.levels:
+            x = svg.scale_of(values, _LEVEL_LEFT, _LEVEL_RIGHT)
+            drawn = _level_picture(feature, lines, x, kind, own)
+            points: dict[str, Any] = {"feature": feature.feature, "lines": [_values(one) for one in lines]}
+        else:
+            x, y = _x_scale(feature, _LEFT, _RIGHT), svg.scale_of(values, _BOTTOM, _TOP)
+            drawn, points = _curve_picture(feature, lines, x, y, kind, own), _points(feature, lines, x, y)
+        found.append(ChartPanel(title, kind, drawn, tuple(lines), own, points))
+    return found
 
 
-def _panel(
-    feature: FeatureSummary, title: str, kind: str, lines: list[DrawnLine], values: list[float | None], key: str
-) -> ChartPanel:
-    if feature.distribution.levels:
-        x = svg.scale_of(values, _LEVEL_LEFT, _LEVEL_RIGHT)
-        points = {"feature": feature.feature, "lines": [_values(one) for one in lines]}
-        return ChartPanel(title, kind, _level_picture(feature, lines, x, kind, key), tuple(lines), key, points)
-    x, y = _x_scale(feature, _LEFT, _RIGHT), svg.scale_of(values, _BOTTOM, _TOP)
-    drawn = _curve_picture(feature, lines, x, y, kind, key)
-    return ChartPanel(title, kind, drawn, tuple(lines), key, _points(feature, lines, x, y))
-
-
-def _of_subgroups(feature: FeatureSummary, output: str | None) -> list[DrawnLine]:
-    """Return the cs-PDPs of an output."""
-    drawn = []
+def _of_subgroups(feature: FeatureSummary, output: str | None) -> Iterator[DrawnLine]:
+    """Yield the cs-PDPs of an output."""
     for one in feature.lines:
         if one.subgroup is not None and one.subgroup in feature.places and one.output == output and one.y:
             place = feature.places[one.subgroup]
-            drawn.append(DrawnLine(letter(place), svg.subgroup_class(place), str(one.subgroup), _thinned(one)))
-    return drawn
+            yield DrawnLine(letter(place), svg.subgroup_class(place), str(one.subgroup), _thinned(one))
 
 
 def _of_all_rows(feature: FeatureSummary, output: str | None) -> list[DrawnLine]:
@@ -106,44 +104,34 @@ def _thinned(curve: ReportCurve) -> ReportCurve:
     if n <= _MOST_POINTS or isinstance(curve.x[0], str):
         return curve
     shown = [round(at * (n - 1) / (_MOST_POINTS - 1)) for at in range(_MOST_POINTS)]
-    parts: dict[str, Any] = {
-        name: tuple(getattr(curve, name)[at] for at in shown) for name in ("x", "y", "low", "high", "support")
-    }
+    names = ("x", "y", "low", "high", "support")
+    parts: dict[str, Any] = {name: tuple(getattr(curve, name)[at] for at in shown) for name in names}
     return replace(curve, **parts)
 
 
-def _heights(lines: Sequence[DrawnLine]) -> list[float | None]:
+def _heights(lines: Lines) -> list[float | None]:
     """Return all values of curves and of their supported intervals."""
-    values: list[float | None] = []
-    for drawn in lines:
-        one = drawn.line
-        values += one.y
-        for side in (one.low, one.high):
-            values += [value for value, near in zip(side, one.support, strict=True) if near]
-    return values
+    curves = [drawn.line for drawn in lines]
+    sides = [(side, one.support) for one in curves for side in (one.low, one.high)]
+    ends = [value for side, support in sides for value, near in zip(side, support, strict=True) if near]
+    return [*(y for one in curves for y in one.y), *ends]
 
 
 def _x_values(curve: ReportCurve) -> list[float]:
     return [float(value) for value in curve.x if not isinstance(value, str)]
 
 
-def _x_scale(feature: FeatureSummary, start: float, end: float) -> svg.LinearScale:
+def _x_scale(feature: FeatureSummary, start: float, end: float) -> LinearScale:
     """Return the scale of the feature, which includes its rows and its curves."""
     values: list[float | None] = list(feature.distribution.edges)
     values += [value for one in feature.lines for value in _x_values(one)]
     return svg.scale_of(values, start, end, spare=0.01)
 
 
-def _points(
-    feature: FeatureSummary, lines: Sequence[DrawnLine], x: svg.LinearScale, y: svg.LinearScale
-) -> dict[str, Any]:
-    return {
-        "x": [_round(x.low), _round(x.high), x.start, x.end],
-        "y": [_round(y.low), _round(y.high), y.start, y.end],
-        "feature": feature.feature,
-        "labels": feature.x_labels,
-        "lines": [{**_values(one), "key": one.key, "shift": _round(one.shift)} for one in lines],
-    }
+def _points(feature: FeatureSummary, lines: Lines, x: LinearScale, y: LinearScale) -> dict[str, Any]:
+    axes = {name: [_round(one.low), _round(one.high), one.start, one.end] for name, one in (("x", x), ("y", y))}
+    drawn = [{**_values(one), "key": one.key, "shift": _round(one.shift)} for one in lines]
+    return {**axes, "feature": feature.feature, "labels": feature.x_labels, "lines": drawn}
 
 
 def _values(drawn: DrawnLine) -> dict[str, Any]:
@@ -165,31 +153,26 @@ _SUPPORT_CLASSES = {2: "bold", 1: "thin", 0: "far"}
 
 
 def _curve_picture(
-    feature: FeatureSummary, lines: Sequence[DrawnLine], x: svg.LinearScale, y: svg.LinearScale, name: str, key: str
+    feature: FeatureSummary, lines: Lines, x: LinearScale, y: LinearScale, name: str, key: str
 ) -> Markup:
     """Return a chart of curves; `key` is where the script finds their points."""
     stacked = any(drawn.line.subgroup is not None for drawn in lines)
-    inside = [
-        _curve_axes(feature, x, y),
-        _histogram(feature, x, stacked=stacked),
-        *(_band(drawn, x, y) for drawn in lines),
-        *(_curve(drawn, x, y) for drawn in lines),
-        svg.line(_LEFT, _TOP, _LEFT, _BOTTOM, class_="cursor"),
-    ]
+    marks = [draw(drawn, x, y) for draw in (_band, _curve) for drawn in lines]
+    marks.append(svg.line(_LEFT, _TOP, _LEFT, _BOTTOM, class_="cursor"))
+    inside = [_curve_axes(feature, x, y), _histogram(feature, x, stacked=stacked), *marks]
     edges, n = feature.distribution.edges, count_of(sum(feature.distribution.counts), "row")
     rows = f"{n} from {svg.number(edges[0])} to {svg.number(edges[-1])}" if edges else f"{n} at 0 levels"
     label = f"{name} of {feature.feature}: {', '.join(one.name for one in lines)}; {rows}"
     return svg.picture(_WIDTH, _HEIGHT, label, *inside, class_="curves", data_chart=key, tabindex=0)
 
 
-def _curve_axes(feature: FeatureSummary, x: svg.LinearScale, y: svg.LinearScale) -> Markup:
-    rows = [(_LEFT, y(value), _RIGHT, y(value)) for value, _ in y.ticks(5)]
-    parts = [svg.text(0, 11, "mean prediction", class_="tick"), svg.strokes(rows, class_="grid")]
-    for value, words in y.ticks(5):
-        parts.append(svg.text(_LEFT - 8, y(value) + 4, words, text_anchor="end", class_="tick"))
+def _curve_axes(feature: FeatureSummary, x: LinearScale, y: LinearScale) -> Markup:
+    heights = [(y(value), words) for value, words in y.ticks(5)]
+    grid = svg.strokes([(_LEFT, at, _RIGHT, at) for at, _ in heights], class_="grid")
+    parts = [svg.text(0, 11, "mean prediction", class_="tick"), grid]
+    parts += [svg.text(_LEFT - 8, at + 4, words, text_anchor="end", class_="tick") for at, words in heights]
     labels = [(x(value), words) for value, words in feature.x_labels or x.ticks(6) if x.low <= value <= x.high]
-    for at, words in labels:
-        parts.append(svg.text(at, _BARS_BOTTOM + 17, words, text_anchor="middle", class_="tick"))
+    parts += [svg.text(at, _BARS_BOTTOM + 17, words, text_anchor="middle", class_="tick") for at, words in labels]
     ticks = [(at, _BARS_BOTTOM, at, _BARS_BOTTOM + 4) for at, _ in labels]
     parts.append(svg.strokes([(_LEFT, _BARS_BOTTOM, _RIGHT, _BARS_BOTTOM), *ticks], class_="base"))
     name = svg.shorten(feature.feature, _RIGHT - _LEFT, 12)
@@ -197,7 +180,7 @@ def _curve_axes(feature: FeatureSummary, x: svg.LinearScale, y: svg.LinearScale)
     return svg.group(*parts)
 
 
-def _curve(drawn: DrawnLine, x: svg.LinearScale, y: svg.LinearScale) -> Markup:
+def _curve(drawn: DrawnLine, x: LinearScale, y: LinearScale) -> Markup:
     """Return the curve in segments of the same support."""
     one = drawn.line
     points = [(x(at), y(value)) for at, value in zip(_x_values(one), one.y, strict=True)]
@@ -212,21 +195,22 @@ def _curve(drawn: DrawnLine, x: svg.LinearScale, y: svg.LinearScale) -> Markup:
     return svg.group(*segments, class_=f"curve {drawn.looks}", data_subgroup=drawn.key)
 
 
-def _band(drawn: DrawnLine, x: svg.LinearScale, y: svg.LinearScale) -> Markup:
+def _band(drawn: DrawnLine, x: LinearScale, y: LinearScale) -> Markup:
     """Return the interval, where it is supported by rows."""
     one = drawn.line
-    upper, lower = [], []
-    for at, low, high, near in zip(_x_values(one), one.low, one.high, one.support, strict=True):
-        if near and low is not None and high is not None:
-            upper.append((round(x(at)), round(y(high))))  # a band is pale: whole units are fine enough
-            lower.append((round(x(at)), round(y(low))))
-    if len(upper) < 2:
+    ends = [
+        (round(x(at)), round(y(low)), round(y(high)))  # a band is pale: whole units are fine enough
+        for at, low, high, near in zip(_x_values(one), one.low, one.high, one.support, strict=True)
+        if near and low is not None and high is not None
+    ]
+    if len(ends) < 2:
         return svg.group()
-    band = svg.path([*upper, *reversed(lower)], closed=True)
+    upper, lower = [(at, high) for at, _, high in ends], [(at, low) for at, low, _ in reversed(ends)]
+    band = svg.path([*upper, *lower], closed=True)
     return svg.group(band, class_=f"band {drawn.looks}", data_subgroup=drawn.key)
 
 
-def _histogram(feature: FeatureSummary, x: svg.LinearScale, *, stacked: bool) -> Markup:
+def _histogram(feature: FeatureSummary, x: LinearScale, *, stacked: bool) -> Markup:
     """Return bars of counts between the edges; stacked, each subgroup has its share in its colour."""
     distribution = feature.distribution
     parted = stacked and len(distribution.by_subgroup) == len(feature.subgroups) > 1
@@ -261,21 +245,18 @@ def _shown_levels(feature: FeatureSummary) -> list[str]:
     return [spread.levels[at] for at in sorted(order)]
 
 
-def _level_picture(
-    feature: FeatureSummary, lines: Sequence[DrawnLine], x: svg.LinearScale, name: str, key: str
-) -> Markup:
+def _level_picture(feature: FeatureSummary, lines: Lines, x: LinearScale, name: str, key: str) -> Markup:
     """Return a chart of the values of curves at levels."""
     levels = _shown_levels(feature)
     row = _DOT * max(len(lines), 1) + _SPARE
     bottom = _LEVEL_TOP + row * len(levels)
-    inside = [_level_axes(x, bottom)]
-    for at, level in enumerate(levels):
-        inside.append(_level_row(feature, lines, x, level, _LEVEL_TOP + row * at, row))
+    rows = [_level_row(feature, lines, x, level, _LEVEL_TOP + row * at, row) for at, level in enumerate(levels)]
     label = f"{name} of {feature.feature} at {count_of(len(levels), 'level')}: {', '.join(one.name for one in lines)}"
+    inside = [_level_axes(x, bottom), *rows]
     return svg.picture(_WIDTH, bottom + _FOOT, label, *inside, class_="levels", data_points=key, tabindex=0)
 
 
-def _level_axes(x: svg.LinearScale, bottom: float) -> Markup:
+def _level_axes(x: LinearScale, bottom: float) -> Markup:
     parts = []
     for value, words in x.ticks(4):
         parts.append(svg.line(x(value), _LEVEL_TOP, x(value), bottom, class_="grid"))
@@ -286,32 +267,24 @@ def _level_axes(x: svg.LinearScale, bottom: float) -> Markup:
     return svg.group(*parts)
 
 
-def _level_row(
-    feature: FeatureSummary, lines: Sequence[DrawnLine], x: svg.LinearScale, level: str, top: float, row: float
-) -> Markup:
+def _level_row(feature: FeatureSummary, lines: Lines, x: LinearScale, level: str, top: float, row: float) -> Markup:
     middle, left = top + row / 2, _LEVEL_RIGHT + 12
     spread = feature.distribution
     rows = spread.counts[spread.levels.index(level)]
     share = rows / max([*spread.counts, 1])
     name = svg.wrap(level, _LEVEL_LEFT - 14, _FONT, 2 if row >= 2 * _LINE + 2 else 1)
     first = middle + 4 - (len(name) - 1) * _LINE / 2
-    parts = [
-        svg.line(0, top + row, _WIDTH, top + row, class_="grid"),
-        *(
-            svg.text(_LEVEL_LEFT - 12, first + _LINE * at, words, text_anchor="end", class_="level")
-            for at, words in enumerate(name)
-        ),
-        svg.rectangle(left, middle - 5, (_WIDTH - left - 2) * share, 10, class_="rows"),
-        svg.group(
-            svg.rectangle(left, top, _WIDTH - left, row, class_="catch"), data_tip=f"{level}: {count_of(rows, 'row')}"
-        ),
-    ]
-    for place, drawn in enumerate(lines):
-        parts.append(_level_dot(drawn, x, level, top + _SPARE / 2 + _DOT * (place + 0.5)))
-    return svg.group(*parts)
+    parts = [svg.line(0, top + row, _WIDTH, top + row, class_="grid")]
+    for at, words in enumerate(name):
+        parts.append(svg.text(_LEVEL_LEFT - 12, first + _LINE * at, words, text_anchor="end", class_="level"))
+    parts.append(svg.rectangle(left, middle - 5, (_WIDTH - left - 2) * share, 10, class_="rows"))
+    catch = svg.rectangle(left, top, _WIDTH - left, row, class_="catch")
+    parts.append(svg.group(catch, data_tip=f"{level}: {count_of(rows, 'row')}"))
+    dots = (_level_dot(one, x, level, top + _SPARE / 2 + _DOT * (at + 0.5)) for at, one in enumerate(lines))
+    return svg.group(*parts, *dots)
 
 
-def _level_dot(drawn: DrawnLine, x: svg.LinearScale, level: str, y: float) -> Markup:
+def _level_dot(drawn: DrawnLine, x: LinearScale, level: str, y: float) -> Markup:
     one = drawn.line
     if level not in one.x:
         return svg.group()
@@ -330,7 +303,7 @@ def _level_dot(drawn: DrawnLine, x: svg.LinearScale, level: str, y: float) -> Ma
 _SMALL_WIDTH, _SMALL_HEIGHT = 132.0, 40.0
 
 
-def small_scale(features: Sequence[FeatureSummary]) -> svg.LinearScale:
+def small_scale(features: Sequence[FeatureSummary]) -> LinearScale:
     """Return the common scale of all small charts, on which a flat curve looks flat."""
     curves = [drawn.line for feature in features for drawn in _small_lines(feature)]
     values = [y for one in curves for y, near in zip(one.y, one.support, strict=True) if near]
@@ -339,40 +312,34 @@ def small_scale(features: Sequence[FeatureSummary]) -> svg.LinearScale:
 
 def _small_lines(feature: FeatureSummary) -> list[DrawnLine]:
     output = next(iter(feature.outputs), None)
-    return _of_subgroups(feature, output) or _of_all_rows(feature, output)[:1]
+    return list(_of_subgroups(feature, output)) or _of_all_rows(feature, output)[:1]
 
 
-def small_picture(feature: FeatureSummary, y: svg.LinearScale) -> Markup:
+def small_picture(feature: FeatureSummary, y: LinearScale) -> Markup:
     """Return the feature's curves without axes."""
     lines = _small_lines(feature)
     if feature.distribution.levels:
         names = _shown_levels(feature)
-        x = svg.LinearScale(-0.5, max(len(names) - 0.5, 0.5), 2, _SMALL_WIDTH - 2)
+        x = LinearScale(-0.5, max(len(names) - 0.5, 0.5), 2, _SMALL_WIDTH - 2)
         step = min(6.0, 0.8 * (_SMALL_WIDTH - 4) / max(len(names) * len(lines), 1))
         shifts = [step * (at - (len(lines) - 1) / 2) for at in range(len(lines))]
         inside = [_small_stems(drawn, names, x, y, shift) for drawn, shift in zip(lines, shifts, strict=True)]
     else:
         x = _x_scale(feature, 2, _SMALL_WIDTH - 2)
         inside = [_small_curve(drawn, x, y) for drawn in lines]
-    label = f"Effect of {feature.feature}, small"
-    return svg.picture(_SMALL_WIDTH, _SMALL_HEIGHT, label, *inside, class_="small")
+    return svg.picture(_SMALL_WIDTH, _SMALL_HEIGHT, f"Effect of {feature.feature}, small", *inside, class_="small")
 
 
-def _small_curve(drawn: DrawnLine, x: svg.LinearScale, y: svg.LinearScale) -> Markup:
+def _small_curve(drawn: DrawnLine, x: LinearScale, y: LinearScale) -> Markup:
     one = drawn.line
     near = [(x(at), y(value)) for at, value, s in zip(_x_values(one), one.y, one.support, strict=True) if s]
-    if len(near) == 1:
-        return svg.group(svg.circle(*near[0], 2.5, class_="point"), class_=f"curve {drawn.looks}")
-    return svg.group(svg.path(near, class_="thin"), class_=f"curve {drawn.looks}") if near else svg.group()
+    if not near:
+        return svg.group()
+    shape = svg.path(near, class_="thin") if len(near) > 1 else svg.circle(*near[0], 2.5, class_="point")
+    return svg.group(shape, class_=f"curve {drawn.looks}")
 
 
-def _small_stems(
-    drawn: DrawnLine, names: Sequence[str], x: svg.LinearScale, y: svg.LinearScale, shift: float
-) -> Markup:
-    places = [
-        (x(names.index(level)) + shift, value)
-        for level, value in zip(drawn.line.x, drawn.line.y, strict=True)
-        if level in names
-    ]
-    stems = [svg.line(at, y.start, at, y(value), class_="stem") for at, value in places]
-    return svg.group(*stems, class_=drawn.looks)
+def _small_stems(drawn: DrawnLine, names: Sequence[str], x: LinearScale, y: LinearScale, shift: float) -> Markup:
+    known = [(level, y(value)) for level, value in zip(drawn.line.x, drawn.line.y, strict=True) if level in names]
+    places = [(x(names.index(level)) + shift, height) for level, height in known]
+    return svg.group(*(svg.line(at, y.start, at, end, class_="stem") for at, end in places), class_=drawn.looks)

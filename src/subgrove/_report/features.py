@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -14,31 +15,16 @@ from subgrove._core.kinds import Floats
 from subgrove._core.text import number
 from subgrove._data.columns import number_text
 from subgrove._data.table import TypedColumn
-from subgrove._importance.explanation import (
-    Finding,
-    has_lower_bound,
-    overall_findings,
-    reference_of,
-    resampling_sentences,
-    subgroup_findings,
-)
+from subgrove._importance import explanation
 from subgrove._importance.gap_result import Gap
 from subgrove._importance.result import ImportanceResult
 from subgrove._importance.tables import differences
 from subgrove._report import curve_shapes, wording
+from subgrove._report import summary as structs
 from subgrove._report.curves import FeatureCurves, curves_of, distribution
 from subgrove._report.inputs import ReportInputs
 from subgrove._report.model_summary import ImportantSize
-from subgrove._report.summary import (
-    CandidateSummary,
-    Estimate,
-    FeatureSummary,
-    FidelitySummary,
-    GapStepSummary,
-    GroupSummary,
-    SubgroupSummary,
-    TreeNode,
-)
+from subgrove._report.summary import Estimate, FeatureSummary
 from subgrove._scoring.feature_result import FeatureResult, with_rows
 from subgrove._subgroups import Partition
 
@@ -64,17 +50,18 @@ class FeatureGaps:
         found = self.by_feature.get(feature)
         return found is not None and found.kind in _NO_COLUMN
 
-    def steps(self, feature: str, n_columns: int) -> tuple[GapStepSummary, ...]:
+    def steps(self, feature: str, n_columns: int) -> tuple[structs.GapStepSummary, ...]:
         """Return the steps of a feature; one step for all columns where they were not computed one by one."""
         found = self.by_feature.get(feature)
         if self.unexplained(feature) or not n_columns:
             return ()
         if found is not None:
-            return tuple(GapStepSummary(one.column, one.start, one.end, one.step, one.noise) for one in found.parts)
+            values = ((one.column, one.start, one.end, one.step, one.noise) for one in found.parts)
+            return tuple(structs.GapStepSummary(*each) for each in values)
         line = self.differences[feature]
         title = "the other column" if n_columns == 1 else f"the other {n_columns} columns"
         noise = None if np.isnan(line["std_error"]) else float(line["std_error"])
-        return (GapStepSummary(title, line["other"], line["this"], -line["estimate"], noise),)
+        return (structs.GapStepSummary(title, line["other"], line["this"], -line["estimate"], noise),)
 
 
 def feature_gaps(conditional: ImportanceResult, marginal: ImportanceResult, n_columns: int) -> FeatureGaps:
@@ -118,16 +105,15 @@ _DAYS = 10 * 86_400e6  # microseconds; dates further apart are written without t
 class ReportResults:
     """Results for all features: importance of both kinds, gaps, and the standard deviation of predictions.
 
-    `min_share` is the share of the model's gain from which on an importance counts as important; nothing does if the
-    model is not better than a constant prediction (`has_gain`).
+    Nothing is called important if the model is not better than a constant prediction (`has_gain`).
     """
 
+    inputs: ReportInputs
     conditional: ImportanceResult
     marginal: ImportanceResult
     gaps: FeatureGaps
     spread: float
-    min_share: float
-    has_gain: bool = True
+    has_gain: bool
 
     @property
     def baseline(self) -> float:
@@ -137,8 +123,8 @@ class ReportResults:
     @cached_property
     def important(self) -> ImportantSize:
         """From which size on an importance counts as important."""
-        gain, of = reference_of(self.conditional, 0)
-        return ImportantSize(self.min_share * gain, self.min_share, of)
+        gain, of = explanation.reference_of(self.conditional, 0)
+        return ImportantSize(self.inputs.min_share * gain, self.inputs.min_share, of)
 
     @cached_property
     def estimates(self) -> tuple[dict[str, Estimate], dict[str, Estimate]]:
@@ -147,41 +133,38 @@ class ReportResults:
         P-values are adjusted for the groups and the features that belong to none; those of members of groups for all
         features.
         """
-        conditional = _estimates(self.conditional, self.share)
-        return conditional, _estimates(self.marginal, self.share, checked=False)
+        return _estimates(self.conditional, self.share), _estimates(self.marginal, self.share, checked=False)
 
     @property
     def share(self) -> float | None:
         """Share of the gain that counts as important; None if there is no gain."""
-        return self.min_share if self.has_gain else None
+        return self.inputs.min_share if self.has_gain else None
 
 
 def _estimates(result: ImportanceResult, share: float | None, *, checked: bool = True) -> dict[str, Estimate]:
     grouped = {name for score in result.scores if len(score.feature) > 1 for name in score.feature}
     features = tuple(score for score in result.scores if len(score.feature) == 1)
     others = tuple(score for score in result.scores if score.title not in grouped)
-    found = [overall_findings(replace(result, scores=some), 0, share, checked=checked) for some in (features, others)]
+    both = (replace(result, scores=some) for some in (features, others))
+    found = [explanation.overall_findings(one, 0, share, checked=checked) for one in both]
     return {name: estimate_of(*line) for name, line in (found[0] | found[1]).items()}
 
 
-def estimate_of(line: Mapping[str, Any], finding: Finding) -> Estimate:
+def estimate_of(line: Mapping[str, Any], finding: explanation.Finding) -> Estimate:
     """Return the estimate in a row of a table; None for unknown numbers and for intervals that do not hold."""
-    reason = str(line.get("reliable") or "")
-    if reason:
-        low = line["conf_low"] if has_lower_bound(line) and line["conf_low"] > 0 else np.nan
+    if reason := str(line.get("reliable") or ""):
+        low = line["conf_low"] if explanation.has_lower_bound(line) and line["conf_low"] > 0 else np.nan
         line = {**line, "conf_low": low, "conf_high": np.nan, "p_value": np.nan}
     known = {name: _known(line[name]) for name in ("std_error", "conf_low", "conf_high", "p_value", "mc_error")}
-    return Estimate(
-        estimate=float(line["estimate"]), **known, noise=str(line["noise"]), finding=finding, unreliable=reason
-    )
+    return Estimate(float(line["estimate"]), **known, noise=str(line["noise"]), finding=finding, unreliable=reason)
 
 
-def fidelity_of(score: FeatureResult, how: str) -> FidelitySummary | None:
+def fidelity_of(score: FeatureResult, how: str) -> structs.FidelitySummary | None:
     """Return the fidelity check of the "resampled" or "shuffled" rows of a feature."""
     check = score.fidelity_check
     if check is None:
         return None
-    found = FidelitySummary(check.verdict, _known(check.auc), _known(check.mmd), "")
+    found = structs.FidelitySummary(check.verdict, _known(check.auc), _known(check.mmd), "")
     return msgspec.structs.replace(found, sentence=wording.fidelity_sentence(score.title, found, check.reason, how))
 
 
@@ -189,21 +172,19 @@ def _known(value: float | None) -> float | None:
     return None if value is None or np.isnan(value) else float(value)
 
 
-def feature_summaries(
-    inputs: ReportInputs, results: ReportResults, advance: Callable[[int], None]
-) -> tuple[list[FeatureSummary], int]:
+def feature_summaries(results: ReportResults, advance: Callable[[int], None]) -> tuple[list[FeatureSummary], int]:
     """Return all features by rank, and the number of rows predicted for curves; `advance` reports progress."""
     single = [score for score in with_rows(results.conditional.scores, "report") if len(score.feature) == 1]
     summaries, n_rows = [], 0
     for place, score in enumerate(sorted(single, key=lambda score: -float(score.overall[0].mean()))):
-        curves = curves_of(inputs, score.title, results.conditional.subgroups.get(score.title))
-        summaries.append(_summary(inputs, results, score, place + 1, curves))
+        curves = curves_of(results.inputs, score.title, results.conditional.subgroups.get(score.title))
+        summaries.append(_summary(results, score, place + 1, curves))
         n_rows += curves.rows_predicted
         advance(1)
     return summaries, n_rows
 
 
-def group_summaries(results: ReportResults) -> tuple[GroupSummary, ...]:
+def group_summaries(results: ReportResults) -> tuple[structs.GroupSummary, ...]:
     """Return the groups of features, the most important first."""
     summaries = []
     conditional, marginal = results.estimates
@@ -214,14 +195,12 @@ def group_summaries(results: ReportResults) -> tuple[GroupSummary, ...]:
             one, other = conditional[score.title], marginal[score.title]
             sentence = wording.headline(name, one, other, results.conditional.level, False, results.important.words)
             fidelity = fidelity_of(score, "resampled")
-            summaries.append(GroupSummary(name, tuple(score.feature), one, other, fidelity, sentence))
+            summaries.append(structs.GroupSummary(name, tuple(score.feature), one, other, fidelity, sentence))
     return tuple(sorted(summaries, key=lambda one: -one.conditional.estimate))
 
 
-def _summary(
-    inputs: ReportInputs, results: ReportResults, score: FeatureResult, rank: int, curves: FeatureCurves
-) -> FeatureSummary:
-    result, name = results.conditional, score.title
+def _summary(results: ReportResults, score: FeatureResult, rank: int, curves: FeatureCurves) -> FeatureSummary:
+    inputs, result, name = results.inputs, results.conditional, score.title
     conditional, marginal = (each[name] for each in results.estimates)
     other = next(one for one in results.marginal.scores if one.title == name)
     partition = result.subgroups.get(name)
@@ -229,6 +208,7 @@ def _summary(
     sampler = str(choice["selected"] if choice else result.settings["sampler"])
     series = inputs.used.table.series(name)
     independent = sampler == "marginal"
+    sentences, direction = _effect_words(results, score, curves)
     summary = FeatureSummary(
         feature=name,
         kind=series.info.kind,
@@ -237,67 +217,60 @@ def _summary(
         marginal=marginal,
         headline=wording.headline(name, conditional, marginal, result.level, independent, results.important.words),
         sampler=sampler,
-        candidates=_candidates(choice),
+        candidates=tuple(_candidates(choice)) if choice else (),
         fidelity=fidelity_of(score, "resampled"),
         marginal_fidelity=fidelity_of(other, "shuffled"),
         gap=results.gaps.steps(name, len(inputs.test.table.names) - 1),
         story=(),
-        tree=_nodes(partition, inputs.train.n),
-        subgroups=_subgroups(inputs, results, score, partition),
+        tree=tuple(_nodes(partition, inputs.train.n)),
+        subgroups=tuple(_subgroups(results, score, partition)),
         lines=curves.lines,
         distribution=distribution(series, score.code, len(score.rules)),
         x_labels=curves.x_labels,
-        effect_sentences=tuple(_effect_sentences(results, score, series, curves)),
-        direction=_direction(results, score, series, curves),
+        effect_sentences=tuple(sentences),
+        direction=direction,
     )
     return msgspec.structs.replace(summary, story=tuple(_story(results, score, summary)))
 
 
 def _subgroups(
-    inputs: ReportInputs, results: ReportResults, score: FeatureResult, partition: Partition | None
-) -> tuple[SubgroupSummary, ...]:
-    sizes = (inputs.train.n,) if partition is None else partition.sizes
-    summaries = []
-    for line, finding in subgroup_findings(results.conditional, score, 0, results.share):
+    results: ReportResults, score: FeatureResult, partition: Partition | None
+) -> Iterator[structs.SubgroupSummary]:
+    sizes = (results.inputs.train.n,) if partition is None else partition.sizes
+    for line, finding in explanation.subgroup_findings(results.conditional, score, 0, results.share):
         n, at = int(line["n"]), int(line["subgroup"])
         estimate = estimate_of(line, finding) if n else None
         sentence = wording.subgroup_sentence(score.title, line["rule"], n, estimate, results.conditional.level)
         n_train = round(sizes[at]) if at < len(sizes) else None
-        summaries.append(SubgroupSummary(at, line["rule"], n_train, n, estimate, sentence))
-    return tuple(summaries)
+        yield structs.SubgroupSummary(at, line["rule"], n_train, n, estimate, sentence)
 
 
-def _nodes(partition: Partition | None, n_train: int) -> tuple[TreeNode, ...]:
-    """Return the nodes of the tree whose leaves are the subgroups, depth first; one node if there is no tree."""
+def _nodes(partition: Partition | None, n_train: int) -> Iterator[structs.TreeNode]:
+    """Yield the nodes of the tree whose leaves are the subgroups, depth first; one node if there is no tree."""
     if partition is None:
-        return (TreeNode(None, "", "", n_train, None, 0),)
-    tree = partition.tree
-    parent = {child: node.id - 1 for node in tree.nodes for child in node.children or ()}
+        yield structs.TreeNode(None, "", "", n_train, None, 0)
+        return
+    tree, branches = partition.tree, partition.tree.branches
     leaf = {node.id: place for place, node in enumerate(tree.leaves)}
-    branches, nodes = tree.branches, []
     for node in tree.nodes:
         branch = branches.get(node.id)
         column, rule = (branch.column.name, str(branch)) if branch else ("", "")
         p_value = None if node.is_leaf else _known(node.p_value)
-        nodes.append(TreeNode(parent.get(node.id), column, rule, round(node.n), p_value, leaf.get(node.id)))
-    return tuple(nodes)
+        parent = None if node.parent is None else node.parent - 1
+        yield structs.TreeNode(parent, column, rule, round(node.n), p_value, leaf.get(node.id))
 
 
-def _candidates(choice: Mapping[str, Any] | None) -> tuple[CandidateSummary, ...]:
-    if choice is None:
-        return ()
-    candidates = []
+def _candidates(choice: Mapping[str, Any]) -> Iterator[structs.CandidateSummary]:
     for one in choice["scores"]:
         score, gap, error = (_known(one[key]) for key in ("score", "score_gap", "std_error"))
         selected = one["name"] == choice["selected"]
-        candidates.append(CandidateSummary(one["name"], score, gap, error, int(one["complexity"]), selected))
-    return tuple(candidates)
+        yield structs.CandidateSummary(one["name"], score, gap, error, int(one["complexity"]), selected)
 
 
 def _story(results: ReportResults, score: FeatureResult, summary: FeatureSummary) -> list[str]:
     """Return how the feature is resampled, its importance and where it is largest, its fidelity, and its gap."""
     result, name = results.conditional, summary.feature
-    sentences = [*resampling_sentences(result, score), _loss_change(summary.conditional, results)]
+    sentences = [*explanation.resampling_sentences(result, score), _loss_change(summary.conditional, results)]
     if (difference := wording.contrast(name, summary.subgroups, result.level)) is not None:
         sentences.append(difference)
     if summary.fidelity is not None:
@@ -320,39 +293,27 @@ def _loss_change(one: Estimate, results: ReportResults) -> str:
     return f"The {loss} {verb} {ends} when it is resampled: a change of {change}."
 
 
-def _effect_sentences(
-    results: ReportResults, score: FeatureResult, series: TypedColumn, curves: FeatureCurves
-) -> list[str]:
+def _effect_words(results: ReportResults, score: FeatureResult, curves: FeatureCurves) -> tuple[list[str], str]:
+    """Return the sentences on curves, and what predictions do as the feature increases.
+
+    The latter is "" for several outputs, or if it is unknown.
+    """
+    name, spread, series = score.title, results.spread, results.inputs.used.table.series(score.title)
     if curves.error:
-        return [wording.tidy(f"There are no curves of {score.title}: {curves.error}")]
-    numeric = series.info.kind == "numeric"
-    bounds = _middle_ranges(series.values, score) if numeric else []
-    dated = numeric and (series.info.is_date or series.info.is_duration)
-    ends = _date_texts(bounds[0], series) if dated and bounds[0] is not None else None
-    sentences = []
-    for output in dict.fromkeys(line.output for line in curves.lines):
-        own = [line for line in curves.lines if line.output == output]
-        if numeric:
-            sentences += curve_shapes.numeric_sentences(score.title, own, bounds, results.spread, ends)
-        else:
-            sentences += curve_shapes.level_sentences(score.title, own, results.spread)
-    return sentences
-
-
-def _direction(results: ReportResults, score: FeatureResult, series: TypedColumn, curves: FeatureCurves) -> str:
-    """Return what predictions do as the feature increases; "" for several outputs, or if it is unknown."""
-    if len({line.output for line in curves.lines}) > 1:
-        return ""
-    by_kind = {line.kind: line for line in curves.lines if line.subgroup is None}
-    line = by_kind.get("ale", by_kind.get("pdp"))  # ALE compares neighbouring rows, PDP may include unrealistic ones
-    if line is None:
-        return ""
+        return [wording.tidy(f"There are no curves of {name}: {curves.error}")], ""
+    by_output = {line.output: [each for each in curves.lines if each.output == line.output] for line in curves.lines}
+    by_kind = {line.kind: line for line in curves.lines if line.subgroup is None and len(by_output) == 1}
+    main = by_kind.get("ale", by_kind.get("pdp"))  # ALE compares neighbouring rows, PDP may include unrealistic ones
     if series.info.kind != "numeric":
-        return curve_shapes.level_direction(score.title, line, results.spread)
-    bounds = _middle_ranges(series.values, score)[0]
-    dated = series.info.is_date or series.info.is_duration
-    shape = None if bounds is None else curve_shapes.curve_shape(line, *bounds, results.spread)
-    return "" if shape is None else curve_shapes.numeric_direction(score.title, shape, dated=dated)
+        shown = [curve_shapes.level_sentences(name, own, spread) for own in by_output.values()]
+        direction = "" if main is None else curve_shapes.level_direction(name, main, spread)
+        return list(map(wording.tidy, chain(*shown))), direction
+    bounds, dated = _middle_ranges(series.values, score), series.info.is_date or series.info.is_duration
+    ends = _date_texts(bounds[0], series) if dated and bounds[0] is not None else None
+    shown = [curve_shapes.numeric_sentences(name, own, bounds, spread, ends) for own in by_output.values()]
+    shape = curve_shapes.curve_shape(main, bounds[0], spread)
+    direction = "" if shape is None else curve_shapes.numeric_direction(name, shape, dated=dated)
+    return list(map(wording.tidy, chain(*shown))), direction
 
 
 def _date_texts(bounds: tuple[float, float], series: TypedColumn) -> tuple[str, str]:

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from subgrove._core.text import count_of, listed, number, percent
-from subgrove._report.model_summary import ImportantSize, ModelSummary
-from subgrove._report.summary import DataSummary, DependenceSummary, Estimate, FeatureSummary, GroupSummary
+from subgrove._report.model_summary import ModelSummary
+from subgrove._report.render import text_of
+from subgrove._report.summary import DataSummary, Estimate, FeatureSummary, GroupSummary, Summary
 from subgrove._report.suspicious_columns import leakage_sentence
 from subgrove._report.wording import contrast, shared_with, tidy, with_range
 
@@ -22,46 +23,45 @@ _SHARED = 0.25  # share of the marginal importance that the gap has to exceed
 Driver = FeatureSummary | GroupSummary
 
 
-def highlights(
-    model: ModelSummary,
-    data: DataSummary,
-    features: Sequence[FeatureSummary],
-    groups: Sequence[GroupSummary],
-    limit: ImportantSize,
-    loss: str,
-    level: float,
-) -> tuple[str, ...]:
+def highlights(summary: Summary) -> tuple[str, ...]:
     """Return the key findings: performance, important features and groups, directions, overlap, subgroups, reliability.
 
     Redundant features are named as a group. What not to rely on is always stated, and no other sentence relies on it.
     """
-    drivers = _drivers(features, groups)
+    model, features, drivers = summary.model, summary.features, _drivers(summary)
     failed = [*_failed(drivers), *(name for name in _failed(features) if name not in {_name(one) for one in drivers})]
     reliable = [one for one in features if _name(one) not in failed]
     important = [one for one in drivers if one.conditional.finding == "important"]
-    leakage, among = _leakage(model, features), [_important(important, drivers, limit, loss)]
+    leakage, among = _leakage(model, features), [_important(important, drivers, summary)]
     # a column that determines the target comes first; a model that is merely nearly perfect does not
-    sentences = [_performance(model, data), *(leakage + among if model.leakage else among + leakage)]
-    contrasts = [contrast(one.feature, one.subgroups, level) for one in reliable]
+    sentences = [_performance(model, summary.data), *(leakage + among if model.leakage else among + leakage)]
+    contrasts = [contrast(one.feature, one.subgroups, summary.level) for one in reliable]
     where = next((sentence for sentence in contrasts if sentence), None)
-    others = (_redundant(important), _directions(important, features), where, _overlap(reliable, groups, limit, loss))
+    others = (_redundant(important), _directions(important, features), where, _overlap(reliable, summary))
     sentences += [one for one in others if one is not None]
     sentences = sentences[: _MOST - bool(failed)]
     if failed:
-        sentences.append(
-            f"The conditional importance of {listed(failed)} is unreliable: resampled rows fail the fidelity check."
-        )
-    return tuple(tidy(sentence) for sentence in sentences)
+        reason = "resampled rows fail the fidelity check"
+        sentences.append(f"The conditional importance of {listed(failed)} is unreliable: {reason}.")
+    return tuple(map(tidy, sentences))
 
 
 def _name(one: Driver) -> str:
     return one.feature if isinstance(one, FeatureSummary) else one.name
 
 
-def _drivers(features: Sequence[FeatureSummary], groups: Sequence[GroupSummary]) -> list[Driver]:
+def _loss(summary: Summary) -> str:
+    return summary.loss.replace("_", " ")
+
+
+def _grouped(summary: Summary) -> set[str]:
+    return {name for group in summary.groups for name in group.features}
+
+
+def _drivers(summary: Summary) -> list[Driver]:
     """Return groups, and features that belong to none, the most important first."""
-    grouped = {name for group in groups for name in group.features}
-    drivers: list[Driver] = [*groups, *(one for one in features if one.feature not in grouped)]
+    grouped = _grouped(summary)
+    drivers: list[Driver] = [*summary.groups, *(one for one in summary.features if one.feature not in grouped)]
     return sorted(drivers, key=lambda one: -one.conditional.estimate)
 
 
@@ -87,15 +87,13 @@ def _leakage(model: ModelSummary, features: Sequence[FeatureSummary]) -> list[st
     if max(skills, default=0.0) < _NEARLY_PERFECT or not features:
         return []
     most = max(features, key=lambda one: one.marginal.estimate).feature
-    return [
-        "The model is nearly perfect. Check that no column contains the target or is known only after it, "
-        f"starting with {most}, the feature with the largest importance."
-    ]
+    check = "Check that no column contains the target or is known only after it"
+    return [f"The model is nearly perfect. {check}, starting with {most}, the feature with the largest importance."]
 
 
-def _important(important: Sequence[Driver], drivers: Sequence[Driver], limit: ImportantSize, loss: str) -> str:
+def _important(important: Sequence[Driver], drivers: Sequence[Driver], summary: Summary) -> str:
     """Name the important features and groups, or say that none is shown to be."""
-    rule = f"at least {limit.words}, significant after Holm's adjustment"
+    loss, rule = _loss(summary), f"at least {summary.important.words}, significant after Holm's adjustment"
     if any(one.conditional.finding == "without gain" for one in drivers):
         return "No feature is called important, because the model is not better than a constant prediction."
     if not important:
@@ -106,10 +104,8 @@ def _important(important: Sequence[Driver], drivers: Sequence[Driver], limit: Im
     n_groups = sum(isinstance(one, GroupSummary) for one in drivers)
     among = [count_of(len(drivers) - n_groups, "feature")] * (len(drivers) > n_groups)
     among += [f"{count_of(n_groups, 'group')} of redundant features"] * (n_groups > 0)
-    return (
-        f"Of {listed(among)}, {len(important)} {verb} important ({rule}). Resampled given the other features, "
-        f"{'; '.join(effects)}."
-    )
+    found = f"Of {listed(among)}, {len(important)} {verb} important ({rule})"
+    return f"{found}. Resampled given the other features, {'; '.join(effects)}."
 
 
 def _by_marginal(drivers: Sequence[Driver], loss: str) -> str:
@@ -119,10 +115,8 @@ def _by_marginal(drivers: Sequence[Driver], loss: str) -> str:
         return ""
     largest = sorted(found, key=lambda one: -one.marginal.estimate)[:_NAMED]
     effects = _effects([(one, one.marginal) for one in largest], loss)
-    return (
-        f"Shuffled among all rows, {'; '.join(effects)}: the model relies on them, but each can be replaced by "
-        "other features."
-    )
+    caveat = "the model relies on them, but each can be replaced by other features"
+    return f"Shuffled among all rows, {'; '.join(effects)}: {caveat}."
 
 
 def _effects(found: Sequence[tuple[Driver, Estimate]], loss: str) -> list[str]:
@@ -137,10 +131,8 @@ def _redundant(important: Sequence[Driver]) -> str | None:
     group = next((one for one in important if isinstance(one, GroupSummary)), None)
     if group is None:
         return None
-    return (
-        f"{group.name} carry largely the same information, so that each of them adds little to the others: "
-        "read their joint importance."
-    )
+    same = "carry largely the same information, so that each of them adds little to the others"
+    return f"{group.name} {same}: read their joint importance."
 
 
 def _directions(important: Sequence[Driver], features: Sequence[FeatureSummary]) -> str | None:
@@ -153,49 +145,40 @@ def _directions(important: Sequence[Driver], features: Sequence[FeatureSummary])
     return f"Other things being equal, predictions {'; they '.join(words)}." if words else None
 
 
-def _overlap(
-    features: Sequence[FeatureSummary], groups: Sequence[GroupSummary], limit: ImportantSize, loss: str
-) -> str | None:
+def _overlap(features: Sequence[FeatureSummary], summary: Summary) -> str | None:
     """Name the feature that shares most with the others: significantly, and more than a quarter of its importance."""
-    grouped, found = {name for group in groups for name in group.features}, []
+    grouped, found = _grouped(summary), []
     for one in features:
         gap = one.marginal.estimate - one.conditional.estimate
         noise = sum((step.noise or 0.0) ** 2 for step in one.gap) ** 0.5
         large = gap > 2 * noise and gap > _SHARED * one.marginal.estimate
-        if (one.marginal.conf_low or 0.0) > 0 and one.marginal.estimate >= limit.size and large:
+        if (one.marginal.conf_low or 0.0) > 0 and one.marginal.estimate >= summary.important.size and large:
             found.append((one.feature not in grouped, gap, one))
     if not found:
         return None
     *_, one = max(found, key=lambda triple: triple[:2])
     columns = shared_with(one.gap, 2) if one.gap else "the other features"
-    return (
-        f"{one.feature} shares information with {columns}: shuffled among all rows it raises the {loss} by "
-        f"{with_range(one.marginal)}, resampled given the other features by {with_range(one.conditional)}."
-    )
+    shuffled = f"shuffled among all rows it raises the {_loss(summary)} by {with_range(one.marginal)}"
+    resampled = f"resampled given the other features by {with_range(one.conditional)}"
+    return f"{one.feature} shares information with {columns}: {shuffled}, {resampled}."
 
 
 def _failed(features: Sequence[Driver]) -> list[str]:
     return [_name(one) for one in features if one.fidelity is not None and one.fidelity.verdict == "failed"]
 
 
-def cautions(
-    model: ModelSummary, features: Sequence[FeatureSummary], dependence: Sequence[DependenceSummary], level: float
-) -> tuple[str, ...]:
+def cautions(summary: Summary) -> tuple[str, ...]:
     """Return what not to conclude: from any report, and from this one."""
-    from subgrove._report.render import text_of
-
+    model, features = summary.model, summary.features
+    redundant = [one for one in summary.dependence if one.predictors and (one.explained or 0) >= _REDUNDANT]
     names = {
         "leakage": _leakage(model, features),
-        "redundant": [
-            f"{one.feature} (predicted by {one.predictors[0].column})"
-            for one in dependence
-            if one.predictors and (one.explained or 0) >= _REDUNDANT
-        ],
+        "redundant": [f"{one.feature} (predicted by {one.predictors[0].column})" for one in redundant],
         "failed": _failed(features),
         "unknown": [one.feature for one in features if one.fidelity is None or one.fidelity.verdict == "unknown"],
     }
     texts = {what: tidy(listed(some)) for what, some in names.items() if some}
     subgroups = [one.estimate for feature in features for one in feature.subgroups if one.estimate is not None]
     marked = sum(one.finding == "unknown" for one in subgroups)
-    values = {**dict.fromkeys(names, ""), **texts, "marked": marked, "verdict": model.verdict, "level": level}
+    values = {**dict.fromkeys(names, ""), **texts, "marked": marked, "verdict": model.verdict, "level": summary.level}
     return tuple(text_of("cautions.txt.jinja", **values).splitlines())

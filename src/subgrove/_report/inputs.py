@@ -23,16 +23,8 @@ from subgrove._data.table import Table, read_table
 from subgrove._dependence.groups import groups_of, named_group
 from subgrove._importance.explanation import IMPORTANT
 from subgrove._importance.spec import read_clusters, read_pair
-from subgrove._models.predictor import (
-    Predictor,
-    Target,
-    default_loss,
-    gives_probabilities,
-    is_classifier,
-    read_model,
-    read_target,
-    response_for,
-)
+from subgrove._models import predictor
+from subgrove._models.predictor import Target, gives_probabilities, response_for
 from subgrove._scale.large_data import LargeData, as_large, check_column_name, is_large, model_columns
 from subgrove._scale.readers.sample import sample_rows
 from subgrove._subgroups import Partition, Subgroups
@@ -98,15 +90,13 @@ def read_labels(labels: Any) -> ReportLabels:
     if not isinstance(values, Mapping) or not set(values) <= set(names):
         shown = quote(values) if isinstance(values, Mapping) else type(values).__name__
         raise ParameterError(f"labels must be a mapping with keys among {quote(names)}; got {shown}.")
-    for name, value in values.items():
-        kind = Mapping if name == "columns" else str
-        if value is not None and not isinstance(value, kind):
-            raise ParameterError(
-                f"labels[{name!r}] must be {'a mapping' if kind is Mapping else 'a str'}; got {type(value).__name__}."
-            )
+    given: dict[str, Any] = {name: value for name, value in values.items() if value is not None}
+    for name, value in given.items():
+        kind, words = (Mapping, "a mapping") if name == "columns" else (str, "a str")
+        if not isinstance(value, kind):
+            raise ParameterError(f"labels[{name!r}] must be {words}; got {type(value).__name__}.")
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    given = {name: _valid_text(value) for name, value in values.items() if value is not None}
-    return ReportLabels(**{"created": now, **given})
+    return ReportLabels(**{"created": now, **{name: _valid_text(value) for name, value in given.items()}})
 
 
 def _valid_text(label: Any) -> Any:
@@ -191,9 +181,9 @@ class ReportInputs:
         depth = getattr(self.sampler, "report_depth", getattr(self.sampler, "max_depth", None))
         return depth if isinstance(depth, int) else None
 
-    def reader(self) -> Predictor:
+    def reader(self) -> predictor.Predictor:
         """Return the model, with the response method of the loss."""
-        return read_model(self.model, response_for((self.loss,), None))
+        return predictor.read_model(self.model, response_for((self.loss,), None))
 
 
 def read_inputs(
@@ -213,15 +203,15 @@ def read_inputs(
     """Return the validated arguments of `report`."""
     seed = read_seed(random_state)
     given = ((train, "train"), (test, "test"))
-    trained, tested = (read_labelled(rows, argument, model, seed) for rows, argument in given)
-    _reject_other_columns(trained.table.names, tested.table.names)
-    of_train, of_test = _pair_of_groups(groups)
-    trained, tested = _with_groups(trained, of_train), _with_groups(tested, of_test)
+    pair = [read_labelled(rows, argument, model, seed) for rows, argument in given]
+    _reject_other_columns(*(rows.table.names for rows in pair))
+    trained, tested = map(_with_groups, pair, _pair_of_groups(groups))
     effective_jobs(n_jobs)  # raises if n_jobs is invalid
     method = _sampler(sampler)
     names, together = _features(features, trained.table, method)
     row_loss = _loss(loss, model, tested.y)
-    task = SURE_TASKS.get(row_loss.response_method) or ("classification" if is_classifier(model) else "regression")
+    usual = "classification" if predictor.is_classifier(model) else "regression"
+    task = SURE_TASKS.get(row_loss.response_method, usual)
     targets = _targets(model, row_loss, trained, tested)
     used = tested.some(some_rows(tested.n, MOST_ROWS, seed, "rows of the report"))
     n_curve_rows = int(np.clip(_CURVE_ROWS // len(names), _FEWEST_ROWS, EFFECT_ROWS))
@@ -293,11 +283,9 @@ def _sampled(large: LargeData, y: Any, argument: str, model: Any, seed: int) -> 
 
 def _reject_other_columns(train: tuple[str, ...], test: tuple[str, ...]) -> None:
     for lacks, there, argument in ((train, test, "train"), (test, train, "test")):
-        absent = [name for name in there if name not in lacks]
-        if absent:
-            raise InputError(
-                f"{argument} lacks {quote(absent[:5])}, which the other table has. Pass the same columns in both."
-            )
+        if absent := [name for name in there if name not in lacks]:
+            lacking = f"{argument} lacks {quote(absent[:5])}, which the other table has."
+            raise InputError(f"{lacking} Pass the same columns in both.")
 
 
 def _features(features: Any, train: Table, sampler: Any) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
@@ -312,27 +300,28 @@ def _features(features: Any, train: Table, sampler: Any) -> tuple[tuple[str, ...
 
 def _loss(loss: Any, model: Any, y: Any) -> Loss:
     """Return the loss, or the default of the task: a report has one, with a value for each row."""
-    losses = get_all(default_loss(model, y) if loss is None else loss)
+    losses = get_all(predictor.default_loss(model, y) if loss is None else loss)
     if len(losses) > 1:
         raise ParameterError(f"loss has {len(losses)} losses; a report has one. Name one of them.")
     if not losses[0].per_row:
-        raise ParameterError(
-            f"loss={losses[0].name!r} is a score of all rows together, which has no value in a subgroup and no "
-            f"interval. Name a loss that has a value for each row, such as 'absolute_error', 'log_loss' or 'brier'."
+        score = (
+            f"loss={losses[0].name!r} is a score of all rows together, which has no value in a subgroup and no interval"
         )
+        example = "such as 'absolute_error', 'log_loss' or 'brier'"
+        raise ParameterError(f"{score}. Name a loss that has a value for each row, {example}.")
     return losses[0]
 
 
 def _targets(model: Any, loss: Loss, train: LabelledRows, test: LabelledRows) -> tuple[Target, Target]:
     """Return y of training and test rows; the classes are those of the model, or else those of both."""
     response = response_for((loss,), None)
-    classes, probabilities = read_model(model, response).classes, gives_probabilities(response)
+    classes, probabilities = predictor.read_model(model, response).classes, gives_probabilities(response)
     if not classes and loss.response_method in ("probability", "label"):
         classes = tuple(np.unique(np.concatenate([np.asarray(test.y), np.asarray(train.y)])).tolist())
     read = []
     for pair, argument in ((train, "train"), (test, "test")):
         try:
-            read.append(read_target(pair.y, pair.n, classes, (loss,), probabilities=probabilities))
+            read.append(predictor.read_target(pair.y, pair.n, classes, (loss,), probabilities=probabilities))
         except InputError as error:
             raise type(error)(f"In {argument}: {error}") from error
         if read[-1].numbers is not None:
@@ -344,25 +333,23 @@ def reject_extreme(values: Any, what: str) -> None:
     """Raise if the scores of a target would overflow or underflow."""
     largest = float(np.abs(values).max(initial=0.0))
     if largest and not _SMALLEST < largest < _LARGEST:
-        raise InputError(
-            f"{what} has values up to {largest:g} in size; fourth powers of such numbers are beyond the range "
-            f"of floats. {'Divide' if largest > 1 else 'Multiply'} it by a constant, and train on that."
-        )
+        why = "fourth powers of such numbers are beyond the range of floats"
+        remedy = f"{'Divide' if largest > 1 else 'Multiply'} it by a constant, and train on that."
+        raise InputError(f"{what} has values up to {largest:g} in size; {why}. {remedy}")
 
 
 def _by_frequency(target: Target) -> tuple[int, ...]:
     counts = [int((np.asarray(target.raw) == label).sum()) for label in target.classes]
-    return tuple(sorted(range(len(counts)), key=lambda at: (-counts[at], at)))
+    return tuple(np.argsort(-np.array(counts), kind="stable").tolist())
 
 
 def _sampler(sampler: Any) -> Any:
     """Return the sampler, which must condition on other columns."""
     method = read_sampler(sampler) if isinstance(sampler, str) else sampler
     if isinstance(method, Sampler) and not method.conditional:
-        raise ParameterError(
-            f"sampler={method.name!r} does not condition on other columns, but a report compares conditional "
-            f"with marginal importance. Use 'auto', 'subgroups' or another conditional sampler."
-        )
+        why = "but a report compares conditional with marginal importance"
+        remedy = "Use 'auto', 'subgroups' or another conditional sampler."
+        raise ParameterError(f"sampler={method.name!r} does not condition on other columns, {why}. {remedy}")
     return method
 
 

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import platform
 import sys
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from subgrove._core.text import count_of, listed, percent, quote
 from subgrove._data.columns import number_text
@@ -19,18 +21,12 @@ from subgrove._data.table import TypedColumn, shared_rows
 from subgrove._dependence import Dependence, dependence
 from subgrove._dependence.dependence import LEAST_ROWS
 from subgrove._native.loader import NOT_INSTALLED, version_of
+from subgrove._report import summary as structs
 from subgrove._report.curves import SHOWN_CLASSES, level_codes
 from subgrove._report.inputs import ReportInputs, some_rows
 from subgrove._report.performance import LEVEL, WEAK
-from subgrove._report.summary import (
-    ColumnSummary,
-    DataSummary,
-    DependenceSummary,
-    FidelitySummary,
-    MethodSummary,
-    PredictorShare,
-    Setting,
-)
+from subgrove._report.render import text_of
+from subgrove._report.summary import DependenceSummary, FidelitySummary, Setting
 from subgrove._report.suspicious_columns import NEARLY
 from subgrove._report.wording import dependence_sentence, tidy
 from subgrove._version import __version__
@@ -40,22 +36,19 @@ from subgrove.samplers.fit import sampler_name
 _LEVELS = 6  # that are named
 
 
-def data_summary(inputs: ReportInputs, notes: Mapping[str, str]) -> DataSummary:
+def data_summary(inputs: ReportInputs, notes: Mapping[str, str]) -> structs.DataSummary:
     """Return the rows and their columns; `notes` maps names of columns to notes on them."""
-    unknown = [name for name in notes if name not in inputs.test.table.names]
-    if unknown:
-        raise ParameterError(
-            f"labels['columns'] has {quote(unknown)}, but the columns are {quote(inputs.test.table.names)}. "
-            "Its keys must be names of columns."
-        )
+    if unknown := [name for name in notes if name not in inputs.test.table.names]:
+        known = f"but the columns are {quote(inputs.test.table.names)}"
+        raise ParameterError(f"labels['columns'] has {quote(unknown)}, {known}. Its keys must be names of columns.")
     columns = tuple(_column(inputs.test.table.series(name), notes.get(name, "")) for name in inputs.test.table.names)
-    return DataSummary(inputs.train.n, inputs.test.n, columns, _data_sentences(inputs, columns))
+    return structs.DataSummary(inputs.train.n, inputs.test.n, columns, tuple(_data_sentences(inputs, columns)))
 
 
-def _column(series: TypedColumn, note: str) -> ColumnSummary:
+def _column(series: TypedColumn, note: str) -> structs.ColumnSummary:
     missing = int(series.missing.sum())
     kind = "date" if series.info.is_date else "duration" if series.info.is_duration else series.info.kind
-    return ColumnSummary(series.info.name, kind, missing, _values(series), note)
+    return structs.ColumnSummary(series.info.name, kind, missing, _values(series), note)
 
 
 def _values(series: TypedColumn) -> str:
@@ -63,52 +56,37 @@ def _values(series: TypedColumn) -> str:
     if series.missing.all():
         return "no value"
     if series.info.kind == "numeric":
-        known = series.values[~series.missing]
-        low, high = (_value(float(value), series) for value in (known.min(), known.max()))
+        known, timed = series.values[~series.missing], series.info.is_date or series.info.is_duration
+        ends = [float(known.min()), float(known.max())]
+        low, high = (number_text(one, series.info) if timed or one.is_integer() else f"{one:.5g}" for one in ends)
         return low if low == high else f"{low} to {high}"
     names = [series.info.levels[at] for at in np.unique(level_codes(series)).tolist() if at >= 0]
-    if len(names) <= _LEVELS:
-        return tidy(", ".join(names))
-    return tidy(f"{len(names)} levels: {', '.join(names[:_LEVELS])}, ...")
+    few, shown = len(names) <= _LEVELS, ", ".join(names[:_LEVELS])
+    return tidy(shown if few else f"{len(names)} levels: {shown}, ...")
 
 
-def _value(value: float, series: TypedColumn) -> str:
-    info = series.info
-    exact = info.is_date or info.is_duration or float(value).is_integer()
-    return number_text(value, info) if exact else f"{value:.5g}"
-
-
-def _data_sentences(inputs: ReportInputs, columns: tuple[ColumnSummary, ...]) -> tuple[str, ...]:
+def _data_sentences(inputs: ReportInputs, columns: tuple[structs.ColumnSummary, ...]) -> Iterator[str]:
     share, tested = shared_rows(inputs.test.table, inputs.train.table), count_of(inputs.test.n, "other row")
     if share:
         what = "the same rows" if share == 1 else f"{inputs.test.n:,} rows, of which {percent(share)} are the same"
         tested = f"{what}, so its performance is overstated"
-    sentences = [f"The model was trained on {count_of(inputs.train.n, 'row')} and is explained on {tested}."]
-    sentences += [
-        f"The {name} rows are a random sample of {pair.n_total:,} rows."
-        for name, pair in (("training", inputs.train), ("test", inputs.test))
-        if pair.n_total is not None and pair.n < pair.n_total
-    ]
-    kinds = [(sum(one.kind == kind for one in columns), kind) for kind in ("numeric", "ordered", "nominal", "date")]
-    kinds_present = [f"{n} {kind}" for n, kind in kinds if n]
-    sentences.append(
-        f"There {'is' if len(columns) == 1 else 'are'} {count_of(len(columns), 'column')}: {listed(kinds_present)}."
-    )
-    missing = [one.name for one in columns if one.n_missing]
-    if missing:
-        verb = "has" if len(missing) == 1 else "have"
-        sentences.append(tidy(f"{listed(missing)} {verb} missing values in test rows; they are resampled like values."))
-    constant = [name for name in inputs.test.table.names if _constant(inputs.train.table.series(name))]
-    if constant:
-        sentences.append(
-            tidy(f"{listed(constant)} {'is' if len(constant) == 1 else 'are'} constant in the training rows.")
-        )
-    return tuple(sentences)
+    yield f"The model was trained on {count_of(inputs.train.n, 'row')} and is explained on {tested}."
+    for name, pair in (("training", inputs.train), ("test", inputs.test)):
+        if pair.n_total is not None and pair.n < pair.n_total:
+            yield f"The {name} rows are a random sample of {pair.n_total:,} rows."
+    counts = Counter(one.kind for one in columns)
+    kinds = [f"{counts[kind]} {kind}" for kind in ("numeric", "ordered", "nominal", "date") if counts[kind]]
+    yield f"There {_verb(columns, 'is', 'are')} {count_of(len(columns), 'column')}: {listed(kinds)}."
+    if missing := [one.name for one in columns if one.n_missing]:
+        verb = _verb(missing, "has", "have")
+        yield tidy(f"{listed(missing)} {verb} missing values in test rows; they are resampled like values.")
+    trained = [inputs.train.table.series(name) for name in inputs.test.table.names]
+    if constant := [one.info.name for one in trained if len(np.unique(one.values[~one.missing])) < 2]:
+        yield tidy(f"{listed(constant)} {_verb(constant, 'is', 'are')} constant in the training rows.")
 
 
-def _constant(series: TypedColumn) -> bool:
-    known = series.values[~series.missing]
-    return len(known) == 0 or bool((known == known[0]).all())
+def _verb(names: Sized, one: str, several: str) -> str:
+    return one if len(names) == 1 else several
 
 
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "narwhals", "pandas", "polars", "pyarrow", "lightgbm", "xgboost")
@@ -138,7 +116,7 @@ def model_description(model: Any) -> str:
 
 def method_summary(
     inputs: ReportInputs, level: float, forests: ReportForests, rows: dict[str, int], gaps: int
-) -> MethodSummary:
+) -> structs.MethodSummary:
     """Return the methods section."""
     clusters = inputs.test.table.clusters
     settings = [
@@ -157,7 +135,7 @@ def method_summary(
         Setting("features with a gap by column", gaps),
     ]
     predicted = [*(Setting(name, n) for name, n in rows.items()), Setting("total", sum(rows.values()))]
-    return MethodSummary(_sentences(inputs, forests), tuple(settings), _versions(), tuple(predicted))
+    return structs.MethodSummary(_sentences(inputs, forests), tuple(settings), _versions(), tuple(predicted))
 
 
 def _versions() -> tuple[Setting, ...]:
@@ -168,8 +146,6 @@ def _versions() -> tuple[Setting, ...]:
 
 def _sentences(inputs: ReportInputs, forests: ReportForests) -> tuple[str, ...]:
     """Return the paragraphs of the template on methods that apply to this report."""
-    from subgrove._report.render import text_of
-
     limits = {"level": LEVEL, "weak": WEAK, "nearly": NEARLY, "shown_classes": SHOWN_CLASSES}
     names = {"loss": inputs.loss.name.replace("_", " "), "sampler": sampler_name(inputs.sampler)}
     return tuple(text_of("methods.txt.jinja", inputs=inputs, forests=forests, **limits, **names).splitlines())
@@ -203,36 +179,29 @@ def grow_forests(inputs: ReportInputs, first: Sequence[str]) -> ReportForests:
     rows = some_rows(inputs.train.n, most, inputs.seed, "rows of forests")
     names = list(first)[: max(_TREES[0], _MOST_PAIRS // len(columns))]
     n_trees = int(np.clip(_WORK / (len(names) * len(columns) * len(rows)), *_TREES))
-    result = dependence(
-        inputs.train.some(rows).X,
-        features=[name for name in columns if name in names],
-        n_trees=n_trees,
-        threshold=DEPENDENT,
-        random_state=inputs.seed,
-        n_jobs=inputs.n_jobs,
-    )
+    X, features = inputs.train.some(rows).X, [name for name in columns if name in names]
+    seed, n_jobs = inputs.seed, inputs.n_jobs
+    result = dependence(X, features=features, n_trees=n_trees, threshold=DEPENDENT, random_state=seed, n_jobs=n_jobs)
     return ReportForests(result, len(rows), n_trees)
 
 
 def dependence_summaries(
     forests: ReportForests, features: Sequence[str], shuffled: Mapping[str, FidelitySummary | None]
-) -> tuple[DependenceSummary, ...]:
-    """Return how well the others predict each feature, and whether `shuffled` rows are realistic."""
+) -> Iterator[DependenceSummary]:
+    """Yield how well the others predict each feature, and whether `shuffled` rows are realistic."""
     by_name = {} if forests.result is None else {one.feature: one for one in forests.result.found}
-    summaries = []
     for name in features:
         one = by_name.get(name)
         explained = None if one is None or np.isnan(one.explained) else float(one.explained)
-        shares = {} if one is None else {c: s for c, s in one.shares.items() if s == s and s >= _LEAST_SHARE}
+        shares = {} if one is None else {c: s for c, s in one.shares.items() if s >= _LEAST_SHARE}
         strongest = sorted(shares, key=lambda column: -shares[column])[:_SHOWN]
-        predictors = tuple(PredictorShare(column, float(shares[column])) for column in strongest)
+        predictors = tuple(structs.PredictorShare(column, float(shares[column])) for column in strongest)
         fidelity = shuffled.get(name)
         verdict = "unknown" if fidelity is None else fidelity.verdict
         misleads = verdict == "failed" or (verdict == "unknown" and explained is not None and explained >= DEPENDENT)
-        note = "it was not computed" if one is None else one.note
-        sentence = dependence_sentence(name, explained, predictors, misleads, fidelity, note)
-        summaries.append(DependenceSummary(name, explained, predictors, misleads, sentence))
-    return tuple(summaries)
+        found = DependenceSummary(name, explained, predictors, misleads, "")
+        sentence = dependence_sentence(found, fidelity, "it was not computed" if one is None else one.note)
+        yield replace(found, sentence=sentence)
 
 
 def dependence_sentences(summaries: Sequence[DependenceSummary]) -> tuple[str, ...]:
@@ -244,17 +213,11 @@ def dependence_sentences(summaries: Sequence[DependenceSummary]) -> tuple[str, .
     sentences = [f"No feature has an R2 of {percent(DEPENDENT)} or more given the others (random forest)."]
     if strong:
         names = listed([f"{one.feature} ({percent(min(one.explained or 0, 1.0))})" for one in strong])
-        verb = "is" if len(strong) == 1 else "are"
-        sentences = [
-            f"{len(strong)} of {count_of(len(known), 'feature')} {verb} predicted by the others with an R2 of "
-            f"{percent(DEPENDENT)} or more: {names}."
-        ]
-    wrong = [one.feature for one in summaries if one.misleads]
-    if wrong:
-        sentences.append(
-            f"Permutation importance of {listed(wrong)} evaluates the model on unrealistic rows; use the conditional "
-            "importance there."
-        )
+        some = f"{len(strong)} of {count_of(len(known), 'feature')} {_verb(strong, 'is', 'are')}"
+        sentences = [f"{some} predicted by the others with an R2 of {percent(DEPENDENT)} or more: {names}."]
+    if wrong := [one.feature for one in summaries if one.misleads]:
+        where = f"Permutation importance of {listed(wrong)} evaluates the model on unrealistic rows"
+        sentences.append(f"{where}; use the conditional importance there.")
     else:
         sentences.append("Rows with one shuffled feature are realistic here, so permutation importance is reliable.")
     return tuple(tidy(sentence) for sentence in sentences)

@@ -12,20 +12,16 @@ from subgrove._core.text import count_of, percent
 from subgrove._data.columns import ColumnInfo, date_text
 from subgrove._data.to_containers import as_count
 from subgrove._dependence.result import Dependence
+from subgrove._effects import Effect, InteractionStrength, ModelFidelity
 from subgrove._effects.curves import Curve
 from subgrove._effects.grid import has_levels, point_text
-from subgrove._effects.interaction_strength import InteractionStrength
-from subgrove._effects.model_fidelity import ModelFidelity
-from subgrove._effects.result import Effect
 from subgrove._fidelity.result import Fidelity
 from subgrove._report.notebook_cards import MOST_ROWS, bar, card, chart_scale, curve, dot, folded, sentences, table
 from subgrove._report.report import Report
 from subgrove._report.svg import UNKNOWN, number
 from subgrove._report.wording import with_range
-from subgrove._subgroups.depth import DepthChoice
-from subgrove._subgroups.partition import Partition
-from subgrove._subgroups.stability_result import FeatureStability, Stability
-from subgrove._subgroups.subgroups import Subgroups
+from subgrove._subgroups import DepthChoice, Partition, Stability, Subgroups
+from subgrove._subgroups.stability_result import FeatureStability
 
 
 @html_of.register
@@ -59,10 +55,10 @@ def choice_html(choice: DepthChoice) -> str:
     scores = choice.scores or (float("nan"),) * len(choice.n_subgroups)
     errors = choice.std_errors or scores
     scale = chart_scale(scores)
-    rows = [
-        [depth, n, score, score - min(scores), error, bar(scale, 0.0, score), "selected" * (depth == choice.depth)]
-        for depth, (n, score, error) in enumerate(zip(choice.n_subgroups, scores, errors, strict=True))
-    ]
+    rows: list[list[object]] = []
+    for depth, (n, score, error) in enumerate(zip(choice.n_subgroups, scores, errors, strict=True)):
+        selected = "selected" * (depth == choice.depth)
+        rows.append([depth, n, score, score - min(scores), error, bar(scale, 0.0, score), selected])
     heads = ["depth", "subgroups", choice.measure, "gap to the best", "std. error", "", ""]
     shown = table(heads, rows, len(rows), ".table")
     return card(f"Depth of the subgroups of {choice.feature}", choice.reason, shown)
@@ -73,10 +69,8 @@ def stability_html(stability: Stability) -> str:
     """Return how often the first split of each feature is found again, and how similar the subgroups are."""
     features = stability.features
     heads = ["feature", "subgroups", "first split", "found again in", "stay together", "Rand index", ""]
-    note = (
-        f"Trees refitted on {stability.n_resamples} random halves of the rows. 'Stay together': share of pairs of rows "
-        "of one subgroup; the Rand index is adjusted, 1 for the same subgroups and 0 for chance."
-    )
+    note = f"Trees refitted on {stability.n_resamples} random halves of the rows. 'Stay together': share of pairs of "
+    note += "rows of one subgroup; the Rand index is adjusted, 1 for the same subgroups and 0 for chance."
     shown = table(heads, map(_stability_row, features), len(features), ".overall")
     texts = [sentence for each in features[:MOST_ROWS] for sentence in each.sentences()]
     title = f"Stability of the subgroups of {count_of(len(features), 'feature')}"
@@ -182,10 +176,9 @@ def fidelity_html(result: Fidelity) -> str:
         rows.append([line["sampler"], int(line["n_features"]), estimate, place, picture, rank, *checks])
     heads = ["sampler", "features", "fidelity", "position", "0 marginal, 1 unchanged", "mean rank"]
     heads_of_checks = ["AUC" if result.auc is not None else None, "failed"]
-    note = (
-        f"Means over the features that each sampler can resample; {result.n:,} resampled rows "
-        f"against {result.n_reference:,}. Fidelity is -log of the squared MMD: larger is better."
-    )
+    rows_compared = f"{result.n:,} resampled rows against {result.n_reference:,}"
+    note = f"Means over the features that each sampler can resample; {rows_compared}. "
+    note += "Fidelity is -log of the squared MMD: larger is better."
     failed = [f"{sampler} could not sample {feature}: {why}" for (feature, sampler), why in result.notes.items()]
     reasons = folded(f"Reasons of {count_of(len(failed), 'failure')}", sentences(failed, ".notes")) if failed else None
     title = f"Data fidelity: {count_of(len(result.features), 'feature')}"
@@ -201,10 +194,8 @@ def model_fidelity_html(result: ModelFidelity) -> str:
     shown = table(["method", "against", "curves", "mean", "median", ""], methods, len(methods), ".overall")
     names = ("feature", "method", "output", "against", "difference", "std. error")
     heads = [None if name == "output" and not result._several_outputs else name for name in names]
-    curves = (
-        [loss.feature, loss.method, str(loss.output), loss.against, loss.estimate, loss.std_error]
-        for loss in result.losses
-    )
+    found = result.losses
+    curves = ([one.feature, one.method, str(one.output), one.against, one.estimate, one.std_error] for one in found)
     each = table(heads, curves, len(result.losses), ".table")
     note = "Mean squared difference between a curve at the rows' values and its reference: less is better."
     title = f"Model fidelity of {count_of(result._n_curves, 'curve')}"

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
-from itertools import islice
+from itertools import compress, islice
 from math import isfinite, isnan
 from typing import Any
 
@@ -49,17 +49,13 @@ def table(heads: Sequence[str | None], rows: Iterable[Sequence[Any]], n: int, so
 
     A column whose head is None is left out.
     """
-    shown = [
-        [cell for cell, head in zip(row, heads, strict=True) if head is not None] for row in islice(rows, MOST_ROWS)
-    ]
-    names = [head for head in heads if head is not None]
+    names, kept = [head for head in heads if head is not None], [head is not None for head in heads]
+    shown = [list(compress(row, kept)) for row in islice(rows, MOST_ROWS)]
     numeric = [any(isinstance(row[at], int | float) for row in shown) for at in range(len(names))]
     kinds = [' class="subgrove-number"' if own else "" for own in numeric]
     head = "".join(f'<th scope="col"{kind}>{escape(name)}</th>' for name, kind in zip(names, kinds, strict=True))
-    lines = [
-        "".join(f"<td{kind}>{_content(cell)}</td>" for cell, kind in zip(row, kinds, strict=True)) for row in shown
-    ]
-    body = "".join(f"<tr>{each}</tr>" for each in lines)
+    lines = ([f"<td{kind}>{_content(cell)}</td>" for cell, kind in zip(row, kinds, strict=True)] for row in shown)
+    body = "".join(f"<tr>{''.join(line)}</tr>" for line in lines)
     more = _more(n - len(shown), source)
     foot = f'<tfoot><tr><td colspan="{len(names)}">{more}</td></tr></tfoot>' if more else ""
     return Markup(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody>{foot}</table>")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,10 +37,8 @@ def importance_html(result: ImportanceResult) -> str:
     shown = table(heads, cells, len(result.scores), ".overall")
     warning = [f"{tables.MARK} {tables.NOT_REALISTIC}."] if any(marks) else []
     kind = tables.importance_kind(result)
-    title = f"{f'{kind} importance'.strip()} of {count_of(len(result.scores), 'feature')}"
-    return card(
-        title[0].upper() + title[1:], _about(result, lines), shown, sentences(warning), _subgroups(result, best)
-    )
+    title = _words(f"{f'{kind} importance'.strip()} of {count_of(len(result.scores), 'feature')}")
+    return card(title, _about(result, lines), shown, sentences(warning), _subgroups(result, best))
 
 
 @html_of.register
@@ -63,10 +61,8 @@ def relative_html(result: RelativeImportance) -> str:
     lines = result._lines(losses[0])
     names = ["given nothing", *(f"+ {name}" for name in result.added[1:])]
     named = [{**line, "feature": name} for line, name in zip(lines, names, strict=True)]
-    cells = [
-        [*row, *((line["change"], line["change_std_error"]) if at else (None, None))]
-        for at, (row, line) in enumerate(zip(_with_intervals(named), lines, strict=True))
-    ]
+    changes = [(None, None), *((line["change"], line["change_std_error"]) for line in lines[1:])]
+    cells = [[*row, *change] for row, change in zip(_with_intervals(named), changes, strict=True)]
     heads = ["columns", *_interval_heads(result.results[0].level), "change", "std. error"]
     note = f"{_words(losses[0])}, {count_of(result.results[0].n_rows, 'row')}{_several_losses(losses)}."
     title = f"Importance of {result.feature}, given more and more columns"
@@ -78,9 +74,8 @@ def gap_html(gap: Gap) -> str:
     """Return the steps from marginal to conditional importance as bars, and in words."""
     scale = chart_scale([gap.marginal, gap.conditional, *(end for part in gap.parts for end in (part.start, part.end))])
     first = ["marginal", gap.marginal, total_error(gap.marginal_noise), bar(scale, 0.0, gap.marginal)]
-    steps = [
-        [f"given {part.column}", 0.0 - part.step, part.noise, bar(scale, part.start, part.end)] for part in gap.parts
-    ]
+    bars = [bar(scale, part.start, part.end) for part in gap.parts]
+    steps = [[f"given {each.column}", 0.0 - each.step, each.noise, bars[at]] for at, each in enumerate(gap.parts)]
     last = ["conditional", gap.conditional, total_error(gap.conditional_noise), bar(scale, 0.0, gap.conditional)]
     rows = [first, *steps[: MOST_ROWS - 2], last]
     shown = table(["", "importance", "std. error", ""], rows, len(steps) + 2, ".steps")
@@ -120,10 +115,8 @@ def _at_depths(profile: DepthProfile, feature: str, depth: int) -> list[float]:
 
 
 def _about(result: ImportanceResult, lines: Sequence[TableRow]) -> str:
-    if result.settings.get("method") == "loco":
-        how = "each left out, and the model refitted"
-    else:
-        how = f"sampler {result.settings.get('sampler')}"
+    loco = result.settings.get("method") == "loco"
+    how = "each left out, and the model refitted" if loco else f"sampler {result.settings.get('sampler')}"
     noise = "" if lines[0]["noise"] == "none" else f"; intervals cover noise of {lines[0]['noise']}"
     baseline = f"Baseline {_words(result.losses[0]).lower()}: {number(result.baseline[0])}"
     return f"{baseline}; {count_of(result.n_rows, 'row')}; {how}{noise}{_several_losses(result.losses)}."
@@ -142,21 +135,18 @@ def _interval_heads(level: float) -> list[str]:
     return ["importance", f"{100 * level:.4g} % interval", ""]
 
 
-def _with_intervals(lines: Sequence[TableRow], marks: Sequence[bool] = ()) -> list[list[Any]]:
-    """Return feature, estimate, interval and its chart; all on one scale."""
+def _with_intervals(lines: Sequence[TableRow], marks: Sequence[bool] = ()) -> Iterator[list[Any]]:
+    """Yield feature, estimate, interval and its chart; all on one scale."""
     scale = chart_scale(line[name] for line in lines for name in ("estimate", "conf_low", "conf_high"))
-    cells = []
     for at, line in enumerate(lines):
         value, low, high = float(line["estimate"]), float(line["conf_low"]), float(line["conf_high"])
         picture = dot(scale, value, low, high, warning=bool(marks) and marks[at])
-        cells.append([str(line["feature"]), value, between(low, high), picture])
-    return cells
+        yield [str(line["feature"]), value, between(low, high), picture]
 
 
 def _verdict(score: FeatureResult) -> str:
-    if score.fidelity_check is None:
-        return ""
-    return f"failed {tables.MARK}" if tables.is_unrealistic(score) else score.fidelity_check.verdict
+    verdict = "" if score.fidelity_check is None else score.fidelity_check.verdict
+    return f"failed {tables.MARK}" if tables.is_unrealistic(score) else verdict
 
 
 def _subgroups(result: ImportanceResult, best: Sequence[FeatureResult]) -> Markup | None:
@@ -167,9 +157,7 @@ def _subgroups(result: ImportanceResult, best: Sequence[FeatureResult]) -> Marku
     lines = [line for score in best if len(score.rules) > 1 for line in tables.subgroup_lines(result, score, 0)]
     if not lines:
         return None
-    cells = [
-        [*row[:1], str(line["rule"]), line["n"], *row[1:]]
-        for row, line in zip(_with_intervals(lines[:MOST_ROWS]), lines, strict=False)
-    ]
+    rows = zip(_with_intervals(lines[:MOST_ROWS]), lines, strict=False)
+    cells = [[*row[:1], str(line["rule"]), line["n"], *row[1:]] for row, line in rows]
     heads = ["feature", "subgroup", "rows", *_interval_heads(result.level)]
     return folded(f"By subgroup ({total:,})", table(heads, cells, total, ".by_subgroup"))

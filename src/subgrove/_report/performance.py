@@ -18,7 +18,7 @@ The page and the command use this verdict and no other.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,6 +51,11 @@ _VERDICTS = {
     "weak": "The model is weak, but better than a constant prediction",
     "uncertain": "It is uncertain whether the model is better than a constant prediction",
     "useless": "The model is not significantly better than a constant prediction",
+}
+_CONSEQUENCES = {
+    "weak": "The model leaves most of the target unexplained.",
+    "uncertain": "More test rows are needed to decide whether the model predicts the target.",
+    "useless": "The rest of this report explains a model that does not predict these rows.",
 }
 R2, RANKS, AUC, ACCURACY = "R squared", "rank correlation", "area under the ROC curve", "accuracy"
 USUAL = "mean absolute error without outliers"
@@ -91,26 +96,15 @@ class PairedLosses:
     constant: Floats | None
     clusters: Rows | None = None
 
-    @property
-    def value(self) -> float:
-        return float(self.own.mean())
-
-    @property
-    def skill(self) -> float | None:
-        if self.constant is None or not self.constant.mean() > 0:
-            return None
-        return float(1 - self.own.mean() / self.constant.mean())
-
-    @property
-    def skill_error(self) -> float | None:
-        """The standard error of the skill, that of a ratio of means."""
-        if self.constant is None or self.skill is None:
-            return None
-        return _error((self.own - (1 - self.skill) * self.constant) / self.constant.mean(), self.clusters)
-
     def measure(self, name: str) -> Measure:
+        """Return the mean loss and its skill, whose standard error is that of a ratio of means."""
+        value, error = float(self.own.mean()), _error(self.own, self.clusters)
         constant = None if self.constant is None else float(self.constant.mean())
-        return Measure(Score(name, self.value, _error(self.own, self.clusters), constant, self.skill), self.skill_error)
+        if self.constant is None or constant is None or not constant > 0:
+            return Measure(Score(name, value, error, constant, None))
+        skill = 1 - value / constant
+        skill_error = _error((self.own - (1 - skill) * self.constant) / constant, self.clusters)
+        return Measure(Score(name, value, error, constant, skill), skill_error)
 
 
 @dataclass(frozen=True)
@@ -179,11 +173,9 @@ def judge(measures: Sequence[Measure], n: int) -> Judgement:
 def performance(inputs: ReportInputs) -> Performance:
     """Predict every test row once, and score the predictions."""
     model, X = inputs.reader(), inputs.test
-    parts = []
-    for at in range(0, X.n, _BATCH):
-        rows = np.arange(at, min(at + _BATCH, X.n))
-        parts.append(model.predict(X.some(rows).X, len(rows), describe_baseline_row))
-    predictions = np.concatenate(parts) if len(parts) > 1 else parts[0]
+    batches = np.split(np.arange(X.n), range(_BATCH, X.n, _BATCH))
+    parts = [model.predict(X.some(rows).X, len(rows), describe_baseline_row) for rows in batches]
+    predictions = np.concatenate(parts)
     first = _row_losses(inputs, inputs.loss, predictions).measure(title_of(inputs.loss))
     classes = class_results(inputs, predictions) if inputs.task == "classification" else ClassResults()
     by_class = (Measure(score) for score in classes.scores)
@@ -201,12 +193,9 @@ def title_of(loss: Loss) -> str:
 
 
 def _row_losses(inputs: ReportInputs, loss: Loss, predictions: Predictions) -> PairedLosses:
-    classes = inputs.targets[1].classes
-    probabilities = inputs.probabilities
-    trained, tested = (
-        read_target(pair.y, pair.n, classes, (loss,), probabilities=probabilities)
-        for pair in (inputs.train, inputs.test)
-    )
+    classes, probabilities = inputs.targets[1].classes, inputs.probabilities
+    pairs = (inputs.train, inputs.test)
+    trained, tested = (read_target(one.y, one.n, classes, (loss,), probabilities=probabilities) for one in pairs)
     scoring = RowLosses((loss,), tested, probabilities)
     settled = scoring.settled(predictions) if loss.response_method == "label" else scoring
     constant = constant_predictions(loss, trained, inputs.test.n, probabilities=probabilities)
@@ -234,15 +223,15 @@ def _of_numbers(inputs: ReportInputs, predictions: Predictions) -> list[Measure]
     absolute = _row_losses(inputs, get("absolute_error"), predictions)
     measures = [absolute.measure(_NAMES["absolute_error"])] if inputs.loss.name != "absolute_error" else []
     measures += _without_outliers(absolute)
-    squares = _row_losses(inputs, get("squared_error"), predictions)
+    found = _row_losses(inputs, get("squared_error"), predictions).measure("")
+    squares, error = found.score, found.skill_error
     assert squares.constant is not None
-    root, constant = float(np.sqrt(squares.value)), float(np.sqrt(squares.constant.mean()))
-    error = _error(squares.own, squares.clusters)
-    of_root = None if error is None or root == 0 else error / (2 * root)
+    root, constant = float(np.sqrt(squares.value)), float(np.sqrt(squares.constant))
+    of_root = None if squares.std_error is None or root == 0 else squares.std_error / (2 * root)
     skill = None if constant == 0 else 1 - root / constant
     measures.append(Measure(Score("root mean squared error", root, of_root, constant, skill)))
     if squares.skill is not None:
-        measures.append(Measure(Score(R2, squares.skill, squares.skill_error, 0.0, squares.skill), squares.skill_error))
+        measures.append(Measure(Score(R2, squares.skill, error, 0.0, squares.skill), error))
     y, predicted = (np.asarray(one, dtype=np.float64) for one in (inputs.targets[1].raw, predictions))
     return [*measures, *_rank_correlation(y, predicted)]
 
@@ -298,43 +287,35 @@ def _spread(predictions: Predictions) -> float:
     return float(spread.max(initial=0.0))
 
 
-def _sentences(inputs: ReportInputs, score: Score, judgement: Judgement) -> tuple[str, ...]:
+def _sentences(inputs: ReportInputs, score: Score, judgement: Judgement) -> Iterator[str]:
     noise = "" if score.std_error is None else f" (standard error {number(score.std_error)})"
     sentence = f"On {count_of(inputs.test.n, 'test row')}, the {score.name} is {number(score.value)}{noise}"
     if score.constant is None:
-        sentences = [f"{sentence}.", "The best constant prediction for this loss is unknown."]
+        yield f"{sentence}."
+        yield "The best constant prediction for this loss is unknown."
     else:
-        sentences = [f"{sentence}; the best constant prediction of the training rows has {number(score.constant)}."]
-    better = judgement.verdict in ("good", "weak")
-    if better and judgement.score is not score and (score.skill or 0.0) < WEAK and score.constant is not None:
-        sentences.append(_by_another_score(inputs.loss, score, judgement.score))
-    if judgement.verdict == "weak":
-        sentences.append("The model leaves most of the target unexplained.")
-    elif judgement.verdict == "uncertain":
-        sentences.append("More test rows are needed to decide whether the model predicts the target.")
-    elif judgement.verdict == "useless":
-        sentences.append("The rest of this report explains a model that does not predict these rows.")
-    return tuple(sentences)
+        yield f"{sentence}; the best constant prediction of the training rows has {number(score.constant)}."
+        better = judgement.verdict in ("good", "weak") and judgement.score is not score
+        if better and (score.skill or 0.0) < WEAK:
+            yield _by_another_score(inputs.loss, score, judgement.score)
+    if judgement.verdict != "good":
+        yield _CONSEQUENCES[judgement.verdict]
 
 
 def _by_another_score(loss: Loss, score: Score, judged_by: Score) -> str:
     """Return why a model that is hardly better than a constant in its loss is better by another score."""
     than = "worse than" if (score.skill or 0.0) < 0 else "hardly better than"
     if loss.name == "absolute_error" and judged_by.name == R2:
-        return (
-            f"It is better in squared error, but {than} the median, the best constant, in absolute error: a model that "
-            "was trained for squared error predicts means, which are far from most values if the target is skewed or "
-            "mostly zero."
-        )
+        why = "a model that was trained for squared error predicts means, which are far from most values"
+        skewed = f"{why} if the target is skewed or mostly zero"
+        return f"It is better in squared error, but {than} the median, the best constant, in absolute error: {skewed}."
     if judged_by.name == USUAL:
-        return (
-            f"The {percent(_EXTREME)} of the test rows with the most extreme target have more than half of the error. "
-            f"Without them the mean absolute error is {number(judged_by.value)}, and that of the best constant "
-            f"{number(judged_by.constant or 0.0)}."
-        )
+        error, constant = number(judged_by.value), number(judged_by.constant or 0.0)
+        without = f"Without them the mean absolute error is {error}, and that of the best constant {constant}."
+        extreme = f"The {percent(_EXTREME)} of the test rows with the most extreme target"
+        return f"{extreme} have more than half of the error. {without}"
     if judged_by.name in _ORDER:
-        return (
-            "The predictions have the order of the target, but are not shown to be closer to it than a constant: their "
-            "scale may be wrong, or the test rows are too few."
-        )
+        why = "their scale may be wrong, or the test rows are too few"
+        order = "The predictions have the order of the target"
+        return f"{order}, but are not shown to be closer to it than a constant: {why}."
     return f"It is {than} a constant by the {score.name}, but better by the {judged_by.name}."

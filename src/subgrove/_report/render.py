@@ -118,43 +118,35 @@ def page(summary: Summary, comparison: Comparison | None = None) -> str:
 
 
 def _view(feature: FeatureSummary, place: str, dependence: DependenceSummary | None) -> FeatureView:
-    effects = tuple(
-        EffectView(output, panels(feature, output, f"{place}-{at}"), _sentences_of(feature, output))
-        for at, output in enumerate(feature.outputs)
-    )
+    said = _sentences_by_output(feature)
+    found = [(output, panels(feature, output, f"{place}-{at}")) for at, output in enumerate(feature.outputs)]
+    effects = tuple(EffectView(output, charts, said[output]) for output, charts in found)
     return FeatureView(feature, place, dependence, effects)
 
 
-def _sentences_of(feature: FeatureSummary, output: str | None) -> list[str]:
-    """Return the sentences on one output: those that name its class, and those that follow and name none."""
+def _sentences_by_output(feature: FeatureSummary) -> dict[str | None, list[str]]:
+    """Return the sentences on each output: those that name its class, and those that follow and name none."""
     found: dict[str | None, list[str]] = {each: [] for each in feature.outputs}
     longest_first = sorted((each for each in feature.outputs if each is not None), key=len, reverse=True)
-    current = next(iter(feature.outputs))
-    for sentence in feature.effect_sentences:
+    current = next(iter(feature.outputs), None)
+    for sentence in feature.effect_sentences if found else ():
         current = next((each for each in longest_first if tidy(f"class {each}") in sentence), current)
         found[current].append(sentence)
-    return found[output]
+    return found
 
 
 def _split_dependence(summary: Summary) -> tuple[list[DependenceSummary], list[DependenceSummary]]:
     """Return the features by explained share: those to show, and those to fold away."""
     by_share = sorted(summary.dependence, key=lambda one: -(one.explained or 0.0))
-    if len(by_share) <= _FEW:
-        return by_share, []
-    shown = [one for one in by_share if one.misleads or (one.explained or 0.0) >= _LITTLE][:_MANY]
+    few = len(by_share) <= _FEW
+    shown = [one for one in by_share if few or one.misleads or (one.explained or 0.0) >= _LITTLE][:_MANY]
     return shown, [one for one in by_share if one not in shown]
 
 
 def _policy(style: str, script: str) -> str:
-    rules = {
-        "default-src": "'none'",
-        "style-src": _hash(style),
-        "script-src": _hash(script),
-        "img-src": "data:",  # a chart on its way to a PNG file
-        "base-uri": "'none'",
-        "form-action": "'none'",
-    }
-    return "; ".join(f"{name} {value}" for name, value in rules.items())
+    own = f"style-src {_hash(style)}; script-src {_hash(script)}"
+    # "data:" is for a chart on its way to a PNG file
+    return f"default-src 'none'; {own}; img-src data:; base-uri 'none'; form-action 'none'"
 
 
 def _hash(part: str) -> str:
@@ -173,12 +165,8 @@ def _style() -> str:
     """Return the style with the colours of both themes; no part of it comes from data."""
     light, dark = "".join(f"--{name}:{value};" for name, value in LIGHT.items()), svg.template_text("dark.css").strip()
     numbered = "".join(f".s{at}{{--own:var(--s{at})}}" for at in range(1, N_COLORS + 1))
-    return (
-        svg.template_text("style.css")
-        .replace("/*light*/", light)
-        .replace("/*dark*/", dark)
-        .replace("/*numbered*/", numbered)
-    )
+    style = svg.template_text("style.css").replace("/*light*/", light).replace("/*dark*/", dark)
+    return style.replace("/*numbered*/", numbered)
 
 
 @cache
@@ -186,13 +174,9 @@ def _environment(*, autoescape: bool) -> Environment:
     """Return the environment of the HTML templates, or that of plain text and Markdown."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    environment = Environment(
-        loader=PackageLoader("subgrove", "_report/templates"),
-        autoescape=autoescape,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    loader = PackageLoader("subgrove", "_report/templates")
+    options: dict[str, Any] = {"undefined": StrictUndefined, "trim_blocks": True, "lstrip_blocks": True}
+    environment = Environment(loader=loader, autoescape=autoescape, **options)
     environment.filters.update(_PAGE_FILTERS if autoescape else _TEXT_FILTERS)
     environment.globals.update(_PAGE_FUNCTIONS if autoescape else {})
     return environment

@@ -24,7 +24,7 @@ from subgrove._core.validate import names_arguments
 from subgrove._data.table import read_once
 from subgrove._importance.importance import importance
 from subgrove._importance.result import ImportanceResult
-from subgrove._report import methods
+from subgrove._report import methods, render
 from subgrove._report.comparison import KEY, Comparison, compared, named_models, read_comparison
 from subgrove._report.curves import interactions_of
 from subgrove._report.features import ReportResults, feature_gaps, feature_summaries, fidelity_of, group_summaries
@@ -65,9 +65,9 @@ def summarize(inputs: ReportInputs, labels: ReportLabels, messages: list[str]) -
         gaps = feature_gaps(conditional, marginal, len(inputs.test.table.names) - 1)
         advance(2 * n)
         has_gain = quality.judgement.verdict != "useless"
-        results = ReportResults(conditional, marginal, gaps, quality.spread, inputs.min_share, has_gain)
+        results = ReportResults(inputs, conditional, marginal, gaps, quality.spread, has_gain)
         groups = group_summaries(results)
-        features, n_curve_rows = feature_summaries(inputs, results, advance)
+        features, n_curve_rows = feature_summaries(results, advance)
         names = [score.title for score in by_marginal if score.title in inputs.features]
         interactions, on_interactions, n_interaction_rows = interactions_of(inputs, names)
     rows = {
@@ -78,10 +78,9 @@ def summarize(inputs: ReportInputs, labels: ReportLabels, messages: list[str]) -
         "curves": n_curve_rows,
         **({"interactions": n_interaction_rows} if n_interaction_rows else {}),
     }
-    model = _model_summary(inputs, labels, quality)
     shuffled = {score.title: fidelity_of(score, "shuffled") for score in marginal.scores}
-    dependence = methods.dependence_summaries(forests, inputs.features, shuffled)
-    limit, loss, level = results.important, inputs.loss.name.replace("_", " "), conditional.level
+    dependence = tuple(methods.dependence_summaries(forests, inputs.features, shuffled))
+    level = conditional.level
     summary = Summary(
         title=labels.title if labels.title is not None else f"What the model of {inputs.target} uses",
         created=labels.created,
@@ -89,10 +88,10 @@ def summarize(inputs: ReportInputs, labels: ReportLabels, messages: list[str]) -
         loss=inputs.loss.name,
         loss_unit=methods.loss_unit(inputs),
         baseline=results.baseline,
-        important=limit,
-        model=model,
+        important=results.important,
+        model=_model_summary(inputs, labels, quality),
         data=data,
-        highlights=highlights(model, data, features, groups, limit, loss, level),
+        highlights=(),
         groups=groups,
         interactions=interactions,
         interaction_sentences=on_interactions,
@@ -100,10 +99,11 @@ def summarize(inputs: ReportInputs, labels: ReportLabels, messages: list[str]) -
         dependence_sentences=methods.dependence_sentences(dependence),
         features=tuple(features),
         methods=methods.method_summary(inputs, level, forests, rows, len(gaps.by_feature)),
-        cautions=cautions(model, features, dependence, level),
+        cautions=(),
         warnings=tuple(dict.fromkeys(messages)),
     )
-    return summary, conditional
+    words = {"highlights": highlights(summary), "cautions": cautions(summary)}
+    return msgspec.structs.replace(summary, **words), conditional
 
 
 def _model_summary(inputs: ReportInputs, labels: ReportLabels, quality: Performance) -> ModelSummary:
@@ -131,12 +131,8 @@ def _collected(messages: list[str]) -> Iterator[None]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
-    others = {}
-    for one in caught:
-        if issubclass(one.category, SubgroveWarning):
-            messages.append(tidy(str(one.message)))
-        else:
-            others[one.category, str(one.message)] = one
+    messages += [tidy(str(one.message)) for one in caught if issubclass(one.category, SubgroveWarning)]
+    others = {(one.category, str(one.message)): one for one in caught if not issubclass(one.category, SubgroveWarning)}
     for one in others.values():
         warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
 
@@ -176,15 +172,11 @@ class Report:
 
     def to_html(self) -> str:
         """Return the report as one self-contained HTML page."""
-        from subgrove._report.render import page
-
-        return page(self.summary, self.comparison)
+        return render.page(self.summary, self.comparison)
 
     def to_markdown(self) -> str:
         """Return the report as Markdown."""
-        from subgrove._report.render import markdown
-
-        return markdown(self.summary, self.comparison)
+        return render.markdown(self.summary, self.comparison)
 
     def to_json(self) -> str:
         """Return the report as JSON."""
@@ -213,9 +205,8 @@ class Report:
         place = Path(path)
         makers = {".html": self.to_html, ".json": self.to_json, ".md": self.to_markdown}
         if place.suffix.lower() not in makers:
-            raise ParameterError(
-                f"path={str(path)!r} must end in {', '.join(makers)}, which is the format of the report."
-            )
+            ends = ", ".join(makers)
+            raise ParameterError(f"path={str(path)!r} must end in {ends}, which is the format of the report.")
         check_file_path(place)
         write_text(place, makers[place.suffix.lower()]())
 

@@ -12,7 +12,7 @@ its meaning or is removed.
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 
@@ -23,6 +23,11 @@ from subgrove.exceptions import FormatError
 SCHEMA = "subgrove.report"
 VERSION = 1
 
+SAVE_AGAIN = "Save the report again."
+_HEAD = ("schema", "version")
+NO_OBJECT = ("The file is not a JSON object", "Pass a file that Report.save wrote.")
+
+PartType = TypeVar("PartType")
 Cell = float | int | str | bool | None
 
 
@@ -358,24 +363,23 @@ class Summary(Part, frozen=True):
     @classmethod
     def from_json(cls, text: str | bytes) -> Summary:
         """Return the summary that `Report.to_json` wrote; raise a `FormatError` that names what is wrong."""
-        try:
-            head = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
-            schema, version = (
-                msgspec.json.decode(head.pop(key, msgspec.Raw(b"null"))) for key in ("schema", "version")
-            )
-        except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-            raise FormatError(f"The file is not a JSON object: {error}. Pass a file that Report.save wrote.") from error
+        head = read_part(dict[str, msgspec.Raw], text, *NO_OBJECT)
+        first: list[Any] = [read_part(Any, head.pop(key, msgspec.Raw(b"null")), *NO_OBJECT) for key in _HEAD]
+        schema, version = first
         if schema != SCHEMA:
             raise FormatError(f"The file is not a report of subgrove: expected schema={SCHEMA!r}, got {schema!r:.60}.")
         if version != VERSION:
-            raise FormatError(
-                f"The report has version {version!r:.60}; this subgrove reads version {VERSION}. "
-                "Compute it again, or use the subgrove that wrote it."
-            )
-        try:
-            return msgspec.json.decode(msgspec.json.encode(head), type=cls)
-        except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-            raise FormatError(f"The report does not fit its schema: {error}. Save the report again.") from error
+            found = f"The report has version {version!r:.60}; this subgrove reads version {VERSION}."
+            raise FormatError(f"{found} Compute it again, or use the subgrove that wrote it.")
+        return read_part(cls, msgspec.json.encode(head), "The report does not fit its schema", SAVE_AGAIN)
+
+
+def read_part(kind: type[PartType], text: str | bytes, wrong: str, remedy: str) -> PartType:
+    """Return decoded JSON; raise a `FormatError` that says what is wrong and what to do."""
+    try:
+        return msgspec.json.decode(text, type=kind)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        raise FormatError(f"{wrong}: {error}. {remedy}") from error
 
 
 def schema() -> dict[str, Any]:

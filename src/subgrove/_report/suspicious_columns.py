@@ -57,19 +57,16 @@ def dependence_warnings(train: LabelledRows, test: LabelledRows, residuals: Floa
     found = []
     if time := next(_times(train, test, residuals), None):
         name, reason = time
-        remedy = (
-            f"{_SPLIT} Split the rows by time: --time {name} in the command; in Python, pass later rows as test, and "
-            f"blocks of time such as months as groups=."
-        )
+        blocks = "blocks of time such as months as groups=."
+        split = f"--time {name} in the command; in Python, pass later rows as test, and {blocks}"
+        remedy = f"{_SPLIT} Split the rows by time: {split}"
         if _is_later(train, test, name):
-            remedy = f"Then {_TOO_SHORT}. Pass blocks of time such as months as groups=."
+            remedy = f"Then {_TOO_SHORT}. Pass {blocks}"
         found.append(f"{reason} {remedy}")
     if group := max(_groups(train, test, residuals), default=None):
         _, name, reason = group
-        remedy = (
-            f"{_SPLIT} Split the rows by {name}: --group {name} in the command; in Python, pass other groups as test, "
-            f"and groups={name!r}."
-        )
+        split = f"--group {name} in the command; in Python, pass other groups as test, and groups={name!r}."
+        remedy = f"{_SPLIT} Split the rows by {name}: {split}"
         if not set(_labels(train.table.series(name))) & set(_labels(test.table.series(name))):
             remedy = f"Then {_TOO_SHORT}. Pass groups={name!r}."
         found.append(f"{reason} {remedy}")
@@ -101,19 +98,17 @@ def _times(train: LabelledRows, test: LabelledRows, residuals: Floats | None) ->
     order = _file_order(train)
     named = sorted(train.table, key=lambda one: (not one.info.is_date, not _words(one) & _DATES))
     for series in named:
-        if series.info.is_nominal and _words(series) & _DATES and len(series.info.levels) >= _MIN_TIMES:
-            yield series.info.name, f"{series.info.name} seems to be a time but holds text, so its order is not known."
-        distinct = len(np.unique(series.values))
+        name, words, values = series.info.name, _words(series), series.values[order]
+        if series.info.is_nominal and words & _DATES and len(series.info.levels) >= _MIN_TIMES:
+            yield name, f"{name} seems to be a time but holds text, so its order is not known."
+        distinct = len(np.unique(values))
         if series.info.is_nominal or distinct < _MIN_TIMES:
             continue
-        is_time = series.info.is_date or bool(_words(series) & _DATES)
-        is_time = is_time or bool(_words(series) & _TIMES and _evenly_spaced(series.values))
-        name, values = series.info.name, series.values[order]
+        is_time = series.info.is_date or words & _DATES or (words & _TIMES and _evenly_spaced(values))
+        is_key = series.info.is_date or (distinct > train.n / 2 and _is_sorted(values))
         if is_time and _in_order(values):
             yield name, f"The rows are in the order of {name}, so that neighbours are probably dependent."
-        elif residuals is not None and (series.info.is_date or (distinct > train.n / 2 and _is_sorted(values))):
-            if _words(series) & _IDENTIFIERS:
-                continue
+        elif residuals is not None and is_key and not words & _IDENTIFIERS:
             correlation = _along(test.table.series(name), residuals)
             if correlation > max(_MIN_CORRELATION, _Z / np.sqrt(len(residuals))):
                 yield name, f"Errors of the model are correlated along {name} ({correlation:.2f} between neighbours)."
@@ -135,9 +130,8 @@ def _groups(train: LabelledRows, test: LabelledRows, residuals: Floats | None) -
         if n_groups < _MIN_GROUPS or len(rows) < _MIN_SIZE * n_groups:
             continue
         others = [one for one in train.table if one.info.name != name and not one.missing.any()]
-        shared = [
-            one.info.name for one in others[:_MOST_COLUMNS] if _similarity(series, column_numbers(one), rows)[0] > SAME
-        ]
+        looked_at = [(one.info.name, column_numbers(one)) for one in others[:_MOST_COLUMNS]]
+        shared = [each for each, values in looked_at if _similarity(series, values, rows)[0] > SAME]
         if len(shared) >= _MIN_SHARED:
             yield len(shared), name, f"Rows of the same {name} have nearly the same {listed(shared[:3])}."
             continue
@@ -226,9 +220,8 @@ def leaking_columns(inputs: ReportInputs) -> tuple[LeakageSummary, ...]:
     train = inputs.train
     if train.n < _FEWEST_ROWS:
         return ()
-    rows = stream(inputs.seed, "order of rows for leakage").permutation(
-        some_rows(train.n, _MOST_ROWS, inputs.seed, "rows for leakage")
-    )
+    rows = some_rows(train.n, _MOST_ROWS, inputs.seed, "rows for leakage")
+    rows = stream(inputs.seed, "order of rows for leakage").permutation(rows)
     raw, few = inputs.targets[0].raw[rows], slice(_SCREENING_ROWS)
     numbers = raw.astype(np.float64) if inputs.task == "regression" else None
     target = _classes(raw.astype(str)) if numbers is None else np.asarray(rankdata(numbers))[:, None]
@@ -274,9 +267,9 @@ def _explained(values: Floats, target: Floats) -> float:
     from sklearn.tree import DecisionTreeRegressor
 
     half = len(values) // 2
-    first, second = slice(None, half), slice(half, None)
+    halves = slice(None, half), slice(half, None)
     lost = total = 0.0
-    for fitted, tested in ((first, second), (second, first)):
+    for fitted, tested in (halves, halves[::-1]):
         tree = DecisionTreeRegressor(min_samples_leaf=_LEAVES[half >= _SCREENING_ROWS], random_state=0)
         predicted = tree.fit(values[fitted, None], target[fitted]).predict(values[tested, None])
         predicted = predicted.reshape(target[tested].shape)

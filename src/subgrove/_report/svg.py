@@ -62,15 +62,10 @@ def number(value: float | None) -> str:
 
 def tag(name: str, *inside: str, **attributes: Value) -> Markup:
     """Return an element; text inside is escaped, markup is not. `class_` is class, `data_x` data-x; None is omitted."""
-    values = "".join(
-        f' {_name(key)}="{escape(_short(value))}"' for key, value in attributes.items() if value is not None
-    )
+    known = ((key.rstrip("_").replace("_", "-"), value) for key, value in attributes.items() if value is not None)
+    values = "".join(f' {key}="{escape(_short(value))}"' for key, value in known)
     content = "".join(escape(part) for part in inside)
     return Markup(f"<{name}{values}>{content}</{name}>" if content else f"<{name}{values}/>")
-
-
-def _name(key: str) -> str:
-    return key.rstrip("_").replace("_", "-")
 
 
 def _short(value: Value) -> str:
@@ -194,9 +189,8 @@ class LinearScale:
         step = _step((self.high - self.low) / max(most, 1))
         first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
         labels = [(at * step, typeset(tick_label(at * step, step))) for at in range(first, last + 1)]
-        return (
-            labels if max(abs(self.low), abs(self.high)) >= 1e4 else [(at, one.replace(",", "")) for at, one in labels]
-        )
+        large = max(abs(self.low), abs(self.high)) >= 1e4
+        return labels if large else [(at, one.replace(",", "")) for at, one in labels]
 
 
 def scale_of(values: Iterable[float | None], start: float, end: float, *, spare: float = 0.04) -> LinearScale:

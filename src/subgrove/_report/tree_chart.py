@@ -6,7 +6,7 @@ distribution in front of that of all rows (grey).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
@@ -41,13 +41,10 @@ def tree_picture(feature: FeatureSummary) -> Markup:
     left = max(place.x + place.width for place in places) + 58
     height = _TOP + _ROW * max(1, _n_leaves(feature.tree)) + _FOOT
     nodes = zip(feature.tree, places, strict=True)
-    inside = [
-        _branches(feature.tree, places),
-        *(_node(node, place, feature.places, left - 24) for node, place in nodes),
-        *_panels(feature, places, left, height),
-    ]
-    n = count_of(_n_leaves(feature.tree), "subgroup")
-    width = left + _PANEL + 6
+    branches = svg.group(*_branches(feature.tree, places))
+    inside = [branches, *(_node(*node, feature.places, left - 24) for node in nodes)]
+    n, width = count_of(_n_leaves(feature.tree), "subgroup"), left + _PANEL + 6
+    inside += _panels(feature, places, left, height)
     looks = "tree fit" if width <= _FITS else "tree"
     return svg.picture(width, height, f"Tree of {feature.feature} with {n}", *inside, class_=looks)
 
@@ -61,16 +58,12 @@ def _layout(feature: FeatureSummary) -> list[_Place]:
     rows = node_rows([node.parent for node in tree])
     lines = [svg.wrap(node.rule or "all rows", _MOST, _FONT, 2) for node in tree]
     below = [_below(node) for node in tree]
-    texts = [
-        max(*(_BOLD * svg.width_of(line, _FONT) for line in some), svg.width_of(small, _SMALL))
-        for some, small in zip(lines, below, strict=True)
-    ]
+    rules = [_BOLD * max(svg.width_of(line, _FONT) for line in some) for some in lines]
+    texts = [max(rule, svg.width_of(small, _SMALL)) for rule, small in zip(rules, below, strict=True)]
     room = [max(_LEAST, text) for text in texts]
     starts, widths = place_columns(depths, room, [2 * _FORK] * (max(depths) + 1), 4.0)
-    return [
-        _Place(starts[depth], _TOP + _ROW * rows[at], widths[depth], texts[at], lines[at], below[at])
-        for at, depth in enumerate(depths)
-    ]
+    corners = ([starts[depth] for depth in depths], [_TOP + _ROW * row for row in rows])
+    return list(map(_Place, *corners, [widths[depth] for depth in depths], texts, lines, below))
 
 
 def _below(node: TreeNode) -> str:
@@ -79,15 +72,13 @@ def _below(node: TreeNode) -> str:
     return f"{rows} \u00b7 split {p_value}" if p_value else rows
 
 
-def _branches(tree: Sequence[TreeNode], places: Sequence[_Place]) -> Markup:
-    drawn = []
+def _branches(tree: Sequence[TreeNode], places: Sequence[_Place]) -> Iterator[Markup]:
     for node, place in zip(tree, places, strict=True):
         if node.parent is not None:
             parent = places[node.parent]
             start, fork = parent.x + parent.width + 4, place.x - _FORK
             points = [(start, parent.y), (fork, parent.y), (fork, place.y), (place.x - 5, place.y)]
-            drawn.append(svg.path(points, class_="branch"))
-    return svg.group(*drawn)
+            yield svg.path(points, class_="branch")
 
 
 def _node(node: TreeNode, place: _Place, colors: dict[int, int], badges: float) -> Markup:
@@ -105,30 +96,28 @@ def _node(node: TreeNode, place: _Place, colors: dict[int, int], badges: float) 
     return svg.group(*parts)
 
 
-def _panels(feature: FeatureSummary, places: Sequence[_Place], left: float, height: float) -> list[Markup]:
-    """Return the distribution in each leaf, as shares of rows."""
+def _panels(feature: FeatureSummary, places: Sequence[_Place], left: float, height: float) -> Iterator[Markup]:
+    """Yield the distribution in each leaf, as shares of rows."""
     spread = feature.distribution
-    leaves = [
-        (node.subgroup, place.y) for node, place in zip(feature.tree, places, strict=True) if node.subgroup is not None
-    ]
+    nodes = zip(feature.tree, places, strict=True)
+    leaves = [(node.subgroup, place.y) for node, place in nodes if node.subgroup is not None]
     if not spread.counts or not leaves:
-        return []
+        return
     edges = list(spread.edges) or [float(at) for at in range(len(spread.counts) + 1)]
     low, high = (edges[0], edges[-1]) if edges[-1] > edges[0] else (0.0, 1.0)
     x = svg.LinearScale(low, high, left, left + _PANEL)
     counts = {subgroup: _counts(feature, subgroup) for subgroup, _ in leaves}
     shares = [max(each) / sum(each) for each in (spread.counts, *counts.values()) if sum(each)]
     tall = (_ROW - 16) / max(shares, default=1.0)
-    drawn: list[Markup] = []
     for subgroup, y in leaves:
         base = y + _ROW / 2 - 8
-        drawn.append(_outline(edges, spread.counts, x, base, tall, "everyone"))
+        yield _outline(edges, spread.counts, x, base, tall, "everyone")
         if len(leaves) > 1:
             looks = f"own {svg.subgroup_class(feature.places.get(subgroup, 0))}"
             shape = _outline(edges, counts[subgroup], x, base, tall, looks)
-            drawn.append(svg.group(shape, data_subgroup=subgroup))
-        drawn.append(svg.line(left, base, left + _PANEL, base, class_="base"))
-    return [*drawn, *_foot(feature, x, left, height)]
+            yield svg.group(shape, data_subgroup=subgroup)
+        yield svg.line(left, base, left + _PANEL, base, class_="base")
+    yield from _foot(feature, x, left, height)
 
 
 def _outline(
@@ -156,15 +145,13 @@ def _foot(feature: FeatureSummary, x: svg.LinearScale, left: float, height: floa
         labels = [(middle, count_of(len(spread.levels), "level"))]
     else:
         room = _PANEL / len(spread.levels)
-        labels = [
-            (left + room * (at + 0.5), svg.shorten(level, room - 2, _SMALL)) for at, level in enumerate(spread.levels)
-        ]
+        names = (svg.shorten(level, room - 2, _SMALL) for level in spread.levels)
+        labels = [(left + room * (at + 0.5), name) for at, name in enumerate(names)]
     name = svg.text(middle, y + 16, svg.shorten(feature.feature, _PANEL, _SMALL), text_anchor="middle", class_="name")
     return [*(_tick(at, y, words, left + _PANEL + 6) for at, words in labels), name]
 
 
 def _tick(at: float, y: float, words: str, right: float) -> Markup:
     """Return a label below its place, or before the right edge of the picture if it would be cut there."""
-    if at + svg.width_of(words, _SMALL) / 2 > right:
-        return svg.text(right, y, words, text_anchor="end", class_="tick")
-    return svg.text(at, y, words, text_anchor="middle", class_="tick")
+    fits = at + svg.width_of(words, _SMALL) / 2 <= right
+    return svg.text(at if fits else right, y, words, text_anchor="middle" if fits else "end", class_="tick")

@@ -6,12 +6,12 @@ What may be concluded from an estimate is its `finding`; `_importance/explanatio
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 from subgrove._core.text import TOGETHER, common_decimals, count_of, listed, number, percent
 from subgrove._importance.explanation import differs
-from subgrove._report.summary import Estimate, FidelitySummary, GapStepSummary, PredictorShare, SubgroupSummary
+from subgrove._report.summary import DependenceSummary, Estimate, FidelitySummary, GapStepSummary, SubgroupSummary
 
 ALL_ROWS = "all rows"
 _COMPARED = 20  # rows of a subgroup that is compared with another
@@ -27,14 +27,13 @@ def with_interval(one: Estimate, level: float) -> str:
 
 def with_range(one: Estimate, words: str = "") -> str:
     """Return an estimate and its interval, such as "303 (262 to 350)"."""
-    if one.conf_low is not None and one.conf_high is None:
+    if one.conf_low is None:
+        return number(one.estimate)
+    if one.conf_high is None:
         estimate, low = common_decimals([one.estimate, one.conf_low], one.estimate - one.conf_low)
         return f"{estimate} ({words}at least {low})"
-    if one.conf_low is None or one.conf_high is None:
-        return number(one.estimate)
-    estimate, low, high = common_decimals(
-        [one.estimate, one.conf_low, one.conf_high], (one.conf_high - one.conf_low) / 2
-    )
+    values, noise = [one.estimate, one.conf_low, one.conf_high], (one.conf_high - one.conf_low) / 2
+    estimate, low, high = common_decimals(values, noise)
     return f"{estimate} ({words}{low} to {high})"
 
 
@@ -105,91 +104,74 @@ def subgroup_sentence(name: str, rule: str, n: int, one: Estimate | None, level:
 
 def contrast(name: str, subgroups: Sequence[SubgroupSummary], level: float) -> str | None:
     """Return where a feature is most and least important, if these subgroups differ significantly."""
-    large = [
-        (one, one.estimate)
-        for one in subgroups
-        if one.n >= _COMPARED and one.estimate is not None and one.estimate.finding not in ("unreliable", "unknown")
-    ]
+    known = [(one, one.estimate) for one in subgroups if one.n >= _COMPARED and one.estimate is not None]
+    large = [(one, estimate) for one, estimate in known if estimate.finding not in ("unreliable", "unknown")]
     if len(large) < 2:
         return None
     (most, high), (least, low) = (pick(large, key=lambda pair: pair[1].estimate) for pick in (max, min))
     largest, smallest = ((one.estimate, one.std_error or 0.0) for one in (high, low))
     if high.finding != "important" or not differs(largest, smallest, len(large), level):
         return None
-    words = {"negative": f"the model predicts better without it: {with_range(low)}", "none": "it is not used"}.get(
-        low.finding, f"its importance is {with_range(low)}"
-    )
-    return tidy(
-        f"{name} is most important where {short(most.rule)}: {with_range(high)}. Where {short(least.rule)}, {words}."
-    )
+    better = f"the model predicts better without it: {with_range(low)}"
+    usual = f"its importance is {with_range(low)}"
+    words = {"negative": better, "none": "it is not used"}.get(low.finding, usual)
+    most_important = f"{name} is most important where {short(most.rule)}: {with_range(high)}"
+    return tidy(f"{most_important}. Where {short(least.rule)}, {words}.")
 
 
-def gap_sentences(name: str, steps: Sequence[GapStepSummary], marginal: Estimate) -> list[str]:
-    """Return the way from marginal to conditional importance in words."""
+def gap_sentences(name: str, steps: Sequence[GapStepSummary], marginal: Estimate) -> Iterator[str]:
+    """Yield the way from marginal to conditional importance in words."""
     if not steps:
-        return []
+        return
     start, end = steps[0].start, steps[-1].end
     fall = start - end
     ends = common_decimals([start, end], abs(fall) or abs(start))
-    sentences = [
-        f"Shuffling {name} changes the loss by {ends[0]}; resampling it given the other columns, by {ends[1]}."
-    ]
+    yield f"Shuffling {name} changes the loss by {ends[0]}; resampling it given the other columns, by {ends[1]}."
     if any(step.noise is None for step in steps):
-        return [tidy(sentences[0])]
+        return
     noise = sum((step.noise or 0.0) ** 2 for step in steps) ** 0.5
     if abs(fall) <= 2 * noise:
-        sentences.append("The difference is within noise.")
+        yield "The difference is within noise."
     elif fall < 0:
-        sentences.append("Conditional importance is larger than marginal importance here.")
+        yield "Conditional importance is larger than marginal importance here."
     elif marginal.conf_low is not None and marginal.conf_low > 0 and fall <= start:
-        sentences.append(f"{percent(fall / start)} of the marginal importance is shared with {shared_with(steps)}.")
-    return [tidy(sentence) for sentence in sentences]
+        yield f"{percent(fall / start)} of the marginal importance is shared with {shared_with(steps)}."
 
 
 def shared_with(steps: Sequence[GapStepSummary], most: int = 3) -> str:
     """Return the columns that a feature shares its importance with: those of significant steps, the largest first."""
     significant = [step for step in steps if step.step > 2 * (step.noise or 0.0)] or list(steps)
-    largest = sorted(significant, key=lambda step: -step.step)[:most]
-    return listed([step.column for step in largest])
+    return listed([step.column for step in sorted(significant, key=lambda step: -step.step)[:most]])
 
 
-def dependence_sentence(
-    name: str,
-    explained: float | None,
-    predictors: Sequence[PredictorShare],
-    misleads: bool,
-    fidelity: FidelitySummary | None,
-    note: str,
-) -> str:
+def dependence_sentence(one: DependenceSummary, fidelity: FidelitySummary | None, note: str) -> str:
     """Return how well the other columns predict a feature, and what that means for shuffling it."""
+    name, explained = one.feature, one.explained
     if explained is None:
         return tidy(f"How well the other columns predict {name} is unknown{f': {note}' if note else ''}.")
     if explained < 0.01:
         sentence = f"The other columns do not predict {name} (random forest, R2 below 1 %)"
     else:
-        strong = [f"{one.column} ({percent(one.share)})" for one in predictors[:3] if one.share >= _STRONG * explained]
+        strong = [each for each in one.predictors[:3] if each.share >= _STRONG * explained]
+        names = [f"{each.column} ({percent(each.share)})" for each in strong]
         sentence = f"The other columns explain {percent(min(explained, 1.0))} of {name}"
-        sentence += f", mainly {listed(strong)}" if strong else ""
-    if misleads:
-        return tidy(f"{sentence}. Shuffling it creates unrealistic rows.")
-    if fidelity is not None and fidelity.verdict == "passed":
-        return tidy(f"{sentence}. Rows with shuffled values are realistic.")
-    return tidy(f"{sentence}.")
+        sentence += f", mainly {listed(names)}" if names else ""
+    passed = fidelity is not None and fidelity.verdict == "passed"
+    realistic = " Rows with shuffled values are realistic." if passed else ""
+    return tidy(f"{sentence}.{' Shuffling it creates unrealistic rows.' if one.misleads else realistic}")
 
 
 def fidelity_sentence(name: str, one: FidelitySummary, reason: str, how: str) -> str:
     """Return the result of a fidelity check; `how` is "resampled" or "shuffled"."""
-    if one.verdict == "passed":
-        classifier = f"a classifier of real and {how} rows; 0.5 is chance"
-        auc = "" if one.auc is None else f" (AUC {number(one.auc)} of {classifier})"
-        return tidy(f"Rows with {how} {name} are realistic{auc}.")
-    if one.verdict == "small difference":
-        return tidy(f"Rows with {how} {name} differ from real ones, but not much: {reason}.")
-    if one.verdict == "uncertain sampler":
-        return tidy(f"The sampler of {name} is uncertain: {reason}.")
-    if one.verdict == "failed":
-        return tidy(f"Rows with {how} {name} fail the fidelity check: {reason}.")
-    return tidy(f"The fidelity of rows with {how} {name} is unknown: {reason}.")
+    rows, classifier = f"Rows with {how} {name}", f"a classifier of real and {how} rows; 0.5 is chance"
+    auc = "" if one.auc is None else f" (AUC {number(one.auc)} of {classifier})"
+    sentences = {
+        "passed": f"{rows} are realistic{auc}.",
+        "small difference": f"{rows} differ from real ones, but not much: {reason}.",
+        "uncertain sampler": f"The sampler of {name} is uncertain: {reason}.",
+        "failed": f"{rows} fail the fidelity check: {reason}.",
+    }
+    return tidy(sentences.get(one.verdict, f"The fidelity of rows with {how} {name} is unknown: {reason}."))
 
 
 def group_words(name: str, members: Sequence[str], strongest: Sequence[str]) -> str:

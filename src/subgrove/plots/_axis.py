@@ -151,29 +151,23 @@ class FeatureAxis:
 
     def set_up(self, axis: DrawnAxis, room: float, margin: float = _MARGIN) -> None:
         """Give an axis its limits, and as many ticks as have room without touching."""
-        ticks = self._ticks(room)
-        low, high = self._limits(margin)
-        at = (low / 2 + high / 2,) if self.high == self.low and not self.has_levels else ticks.at
+        size = 0.94 * font_size()
+        if self.has_levels:
+            shown = replace(self.info, levels=tuple(self.info.levels[at] for at in self.order))
+            ticks, beyond = axis_of(shown, (), room, size), 0.5 + (0.1 if margin else 0.0)
+            low, high, at = -beyond, len(self.order) - 1 + beyond, ticks.at
+        else:
+            unit = self.divisor if self.unit else 1.0
+            ticks = axis_of(self.info, (self.low / unit, self.high / unit), room, size)
+            low, high = self.low / self.divisor, self.high / self.divisor
+            beyond = margin * (high - low) if high > low else max(abs(low), 1.0) / 2
+            low, high = low - beyond, high + beyond
+            at = ticks.at if self.high > self.low else (low / 2 + high / 2,)
         horizontal = axis is axis.axes.xaxis
         (axis.axes.set_xlim if horizontal else axis.axes.set_ylim)(low, high)
         axis.set_ticks(list(at), list(ticks.labels), parse_math=False)
         if horizontal:
             axis.set_tick_params(rotation=90 if ticks.upright else 0)
-
-    def _ticks(self, room: float) -> AxisTicks:
-        size = 0.94 * font_size()
-        if self.has_levels:
-            return axis_of(replace(self.info, levels=tuple(self.info.levels[at] for at in self.order)), (), room, size)
-        divisor = self.divisor if self.unit else 1.0
-        return axis_of(self.info, (self.low / divisor, self.high / divisor), room, size)
-
-    def _limits(self, margin: float) -> tuple[float, float]:
-        if self.has_levels:
-            beyond = 0.5 + (0.1 if margin else 0.0)
-            return -beyond, len(self.order) - 1 + beyond
-        low, high = self.low / self.divisor, self.high / self.divisor
-        beyond = margin * (high - low) if high > low else max(abs(low), 1.0) / 2
-        return low - beyond, high + beyond
 
 
 def feature_axis(info: ColumnInfo, values: Sequence[Floats], *, keep_order: bool = False) -> FeatureAxis:

@@ -56,9 +56,8 @@ def _draw_band(ax: Axes, scale: FeatureAxis, line: EffectLine, color: str) -> No
         return
     x, low, high = line.x[known], line.low[known] + line.shift, line.high[known] + line.shift
     at = _between(x, *line.support.box[[1, 5]])
-    ax.fill_between(
-        scale.place(at), np.interp(at, x, low), np.interp(at, x, high), color=color, alpha=_BAND, linewidth=0
-    )
+    lower, upper = np.interp(at, x, low), np.interp(at, x, high)
+    ax.fill_between(scale.place(at), lower, upper, color=color, alpha=_BAND, linewidth=0)
 
 
 def _between(x: Floats, low: float, high: float) -> Floats:
@@ -79,7 +78,7 @@ def drawn_rows(line: EffectLine) -> int:
 
 
 def draw_ice(ax: Axes, scale: FeatureAxis, line: EffectLine, color: str, n_rows: int) -> None:
-    """Draw the curves of rows; of many, an evenly spaced selection. `n_rows` are drawn in all lines."""
+    """Draw the curves of rows, if any; of many, an evenly spaced selection. `n_rows` are drawn in all lines."""
     from matplotlib.collections import LineCollection
     from matplotlib.colors import to_rgba
 
@@ -87,28 +86,17 @@ def draw_ice(ax: Axes, scale: FeatureAxis, line: EffectLine, color: str, n_rows:
     if values is None:
         return
     rows = np.linspace(0, values.shape[1] - 1, drawn_rows(line)).round().astype(int)
-    x, values = scale.place(line.x), values[:, rows]
-    alpha = float(np.clip(_INK / n_rows, 0.08, 0.5))
-    if line.curve.opacity is None or len(x) < 2:
-        curves = [np.column_stack([x, one]) for one in values.T]
-        colors: list[Floats] | Floats = np.array([[*to_rgba(color)[:3], alpha]])
-    else:
-        curves, colors = _segments(x, values, line.curve.opacity, to_rgba(color)[:3], min(1.0, 2.5 * alpha))
-    ax.add_collection(LineCollection(curves, colors=colors, linewidths=0.6, zorder=1.5))
+    values, opacity = values[:, rows], line.curve.opacity
+    points = np.stack([np.broadcast_to(scale.place(line.x)[:, None], values.shape), values], axis=-1)
+    alphas = np.clip([_INK / n_rows], 0.08, 0.5)
+    if opacity is None or len(points) < 2:
+        curves = points.swapaxes(0, 1)
+    else:  # segments between points, each with its own opacity
+        curves = np.stack([points[:-1], points[1:]], axis=2).reshape(-1, 2, 2)
+        alphas = np.repeat(min(1.0, 2.5 * float(alphas[0])) * (opacity[:-1] + opacity[1:]) / 2, len(rows))
+    colors = [to_rgba(color, float(alpha)) for alpha in alphas]
+    ax.add_collection(LineCollection(list(curves), colors=colors, linewidths=0.6, zorder=1.5))
     ax.autoscale_view()
-
-
-def _segments(
-    x: Floats, values: Floats, opacity: Floats, color: tuple[float, ...], alpha: float
-) -> tuple[list[Floats], Floats]:
-    """Return the segments between points, each with its own opacity."""
-    segments: list[Floats] = []
-    colors = []
-    for at in range(len(x) - 1):
-        here = alpha * float(opacity[at] + opacity[at + 1]) / 2
-        segments += [np.array([[x[at], one[at]], [x[at + 1], one[at + 1]]]) for one in values.T]
-        colors += [(*color, here)] * values.shape[1]
-    return segments, np.array(colors)
 
 
 FILLED = 0.8
@@ -116,6 +104,7 @@ FILLED = 0.8
 _INSIDE, _WIDEST = 0.84, 0.3  # share of its own room that a box or bar takes, and how wide a bar is at most
 _STRIP, _STRIP_ROW = 0.15, 0.028  # share of the height of the axes that a strip takes, and a row of it at least
 _BXP = ("whislo", "q1", "med", "q3", "whishi")  # what matplotlib calls the middle five of our box statistics
+_PLAIN_BOXES: dict[str, Any] = {"patch_artist": True, "showfliers": False, "showcaps": False, "manage_ticks": False}
 _DOT = 0.45  # size of the dot at the mean, as a share of the same
 
 
@@ -125,34 +114,25 @@ def draw_levels(ax: Axes, scale: FeatureAxis, lines: Sequence[EffectLine]) -> No
     dot = float(np.clip(_DOT * width * size_of(ax)[0] / len(scale.order), 1.2, 3.5))
     for place, line in enumerate(lines):
         x = scale.place(line.x) - FILLED / 2 + (place + 0.5) * width
-        if line.spread is not None:
-            _draw_boxes(ax, line, x, _INSIDE * width, dot, color_of(place))
+        if (spread := line.spread) is not None:
+            _draw_boxes(ax, line, spread, x, _INSIDE * width, dot, color_of(place))
         else:
             _draw_points(ax, line, x, color_of(place), joined=len(lines) == 1)
     for between in range(len(scale.order) - 1):
         ax.axvline(between + 0.5, color=GREY, alpha=0.25, linewidth=0.6, zorder=0.5)
 
 
-def _draw_boxes(ax: Axes, line: EffectLine, x: Floats, width: float, dot: float, color: str) -> None:
+def _draw_boxes(ax: Axes, line: EffectLine, spread: Floats, x: Floats, width: float, dot: float, color: str) -> None:
     from matplotlib.colors import to_rgba
 
-    spread = line.spread
-    assert spread is not None
     known = np.isfinite(spread).all(axis=1)
     stats: list[dict[str, Any]] = [dict(zip(_BXP, one[1:6].tolist(), strict=True)) for one in spread[known]]
-    edge = {"color": color, "linewidth": 1.0}
-    ax.bxp(
-        stats,
-        positions=x[known].tolist(),
-        widths=width,
-        patch_artist=True,
-        showfliers=False,
-        showcaps=False,
-        manage_ticks=False,
-        boxprops={"facecolor": to_rgba(color, 0.3), "edgecolor": color, "linewidth": 1.0},
-        whiskerprops=edge,
-        medianprops={"color": color, "linewidth": 1.6, "solid_capstyle": "butt"},
-    )
+    looks: dict[str, Any] = {
+        "boxprops": {"facecolor": to_rgba(color, 0.3), "edgecolor": color, "linewidth": 1.0},
+        "whiskerprops": {"color": color, "linewidth": 1.0},
+        "medianprops": {"color": color, "linewidth": 1.6, "solid_capstyle": "butt"},
+    }
+    ax.bxp(stats, positions=x[known].tolist(), widths=width, **_PLAIN_BOXES, **looks)
     look: dict[str, Any] = {"markerfacecolor": "white", "markeredgecolor": color, "markeredgewidth": min(1.0, dot / 3)}
     ax.plot(x, line.y, "o", markersize=dot, zorder=3, **look)
 
@@ -168,8 +148,11 @@ def draw_strip(ax: Axes, scale: FeatureAxis, rows: Sequence[tuple[FeatureSupport
     """Draw the distribution of a feature in a strip below the axes (or at their left), and move the spine outward."""
     share = max(_STRIP if flat else 0.7 * _STRIP, _STRIP_ROW * len(rows))
     ax.spines["bottom" if flat else "left"].set_position(("axes", -share))
-    bounds = (0.0, -0.9 * share, 1.0, 0.8 * share)
-    strip = ax.inset_axes(bounds, sharex=ax) if flat else ax.inset_axes(_swapped(bounds), sharey=ax)
+    start, width = -0.9 * share, 0.8 * share
+    if flat:
+        strip = ax.inset_axes((0.0, start, 1.0, width), sharex=ax)
+    else:
+        strip = ax.inset_axes((start, 0.0, width, 1.0), sharey=ax)
     strip.set_axis_off()
     if scale.has_levels:
         _draw_counts(strip, scale, rows, flat=flat)
@@ -178,10 +161,6 @@ def draw_strip(ax: Axes, scale: FeatureAxis, rows: Sequence[tuple[FeatureSupport
             _draw_support(strip, scale, support, color, place, flat=flat)
     far, near = (1.0, 0.0) if scale.has_levels else (len(rows) - 0.3, -0.7)
     (strip.set_ylim if flat else strip.set_xlim)(far, near)
-
-
-def _swapped(bounds: tuple[float, float, float, float]) -> tuple[float, float, float, float]:
-    return bounds[1], bounds[0], bounds[3], bounds[2]
 
 
 def _draw_support(
@@ -289,12 +268,11 @@ def _borders(places: Floats) -> Floats:
 
 def _write_cells(ax: Axes, x: Floats, y: Floats, values: Floats, limits: tuple[float, float]) -> None:
     digits = max(0, 2 - int(np.floor(np.log10(max(limits[1] - limits[0], 1e-12)))))
-    for one, column in zip(x, values, strict=True):
-        for two, value in zip(y, column, strict=True):
-            if np.isfinite(value):
-                dark = (value - limits[0]) / (limits[1] - limits[0]) < 0.6
-                text = f"{value:.{min(digits, 8)}f}"
-                ax.text(one, two, text, size=small_size(), ha="center", va="center", color="white" if dark else "black")
+    for (one, two), value in np.ndenumerate(values):
+        if np.isfinite(value):
+            color = "white" if (value - limits[0]) / (limits[1] - limits[0]) < 0.6 else "black"
+            text = f"{value:.{min(digits, 8)}f}"
+            ax.text(float(x[one]), float(y[two]), text, size=small_size(), ha="center", va="center", color=color)
 
 
 def level_lines(line: EffectLine) -> list[EffectLine]:
@@ -304,16 +282,9 @@ def level_lines(line: EffectLine) -> list[EffectLine]:
     support = line.group.supports[levels]
     values = np.moveaxis(values_of(line), levels, 0)
     unknown = np.full(len(numeric), np.nan)
-    return [
-        EffectLine(
-            f"{axis.info.name}: {axis.info.levels[int(level)]} (n = {format_count(float(support.counts[int(level)]))})",
-            line.kind,
-            line.output,
-            replace(line.group, supports=(line.group.supports[1 - levels],)),
-            replace(line.curve, axes=(numeric,), estimate=values[place][:, None], spread=None),
-            0,
-            unknown,
-            unknown,
-        )
-        for place, level in enumerate(axis.points)
-    ]
+    group, lines = replace(line.group, supports=(line.group.supports[1 - levels],)), []
+    for place, level in enumerate(axis.points.astype(int).tolist()):
+        label = f"{axis.info.name}: {axis.info.levels[level]} (n = {format_count(float(support.counts[level]))})"
+        curve = replace(line.curve, axes=(numeric,), estimate=values[place][:, None], spread=None)
+        lines.append(EffectLine(label, line.kind, line.output, group, curve, 0, unknown, unknown))
+    return lines

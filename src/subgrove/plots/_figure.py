@@ -121,6 +121,7 @@ _MOST_NOTE = 6  # lines of a note
 _HANDLE, _MOST_COLUMNS = 4.2, 4  # room of a handle of a legend with what is around it, in sizes of the font
 _SIZE, _SMALLEST = 0.94, 5.0  # size of the font of a legend as a multiple of that of names; the smallest, in points
 _LINE = 1.4  # distance of two lines of a legend
+_SPACING = {"borderaxespad": 0.4, "borderpad": 0.0, "labelspacing": 0.35, "handlelength": 1.8, "columnspacing": 1.4}
 _SHARE = 0.45  # of the height of the axes that a legend takes
 
 
@@ -130,14 +131,20 @@ def require_matplotlib() -> None:
         raise ModuleNotFoundError("Plots need matplotlib. Run: pip install 'subgrove[plot]'", name="matplotlib")
 
 
+def check_type(name: str, value: Any, kind: type, words: str) -> None:
+    """Raise if matplotlib is missing, or a value is not of a class, which is described in words."""
+    require_matplotlib()
+    if not isinstance(value, kind):
+        raise ParameterError(f"{name} must be {words}; got {type(value).__name__}.")
+
+
 def check_axes(ax: Any) -> None:
     """Raise if `ax` is not matplotlib axes."""
     from matplotlib.axes import Axes
 
     if ax is None:
         return
-    if not isinstance(ax, Axes):
-        raise ParameterError(f"ax must be matplotlib Axes or None for a new figure; got {type(ax).__name__}.")
+    check_type("ax", ax, Axes, "matplotlib Axes or None for a new figure")
     if ax.figure is None:
         raise ParameterError("ax has been removed from its figure. Pass axes of a figure, or leave ax out.")
 
@@ -231,18 +238,8 @@ def legend_beside(ax: Axes, handles: Sequence[Any], labels: Sequence[str], share
 
 def _draw_legend(ax: Axes, handles: Sequence[Any], labels: Sequence[str], size: float, **place: Any) -> Legend:
     # Labels are written afterwards: matplotlib would leave out those that begin with an underscore.
-    legend = ax.legend(
-        handles=list(handles),
-        labels=["x"] * len(labels),
-        fontsize=size,
-        frameon=False,
-        borderaxespad=0.4,
-        borderpad=0.0,
-        labelspacing=0.35,
-        handlelength=1.8,
-        columnspacing=1.4,
-        **place,
-    )
+    look: dict[str, Any] = {"fontsize": size, "frameon": False, **_SPACING, **place}
+    legend = ax.legend(handles=list(handles), labels=["x"] * len(labels), **look)
     for text, label in zip(legend.get_texts(), labels, strict=True):
         text.set(parse_math=False, linespacing=1.1, text=label)
     return legend

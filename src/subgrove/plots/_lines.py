@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from subgrove._core.kinds import Floats
+from subgrove._core.text import quote
 from subgrove._effects import Effect
 from subgrove._effects.curves import Curve
 from subgrove._effects.result import INTERACTION
 from subgrove._effects.subgroup_rows import EffectGroup, FeatureSupport
 from subgrove.exceptions import ParameterError
-from subgrove.plots._figure import one_line, short_rule, unique_label
+from subgrove.plots._figure import check_type, one_line, short_rule, unique_label
 from subgrove.plots._palette import COLORS, STYLES
 from subgrove.trees.tree import format_count
 
@@ -94,8 +95,7 @@ def read_effects(first: Any, others: Sequence[Any]) -> dict[str, Effect]:
         for one in (first, *others):
             found[unique_label(KINDS.get(getattr(one, "kind", ""), ""), found)] = one
     for one in found.values():
-        if not isinstance(one, Effect):
-            raise ParameterError(f"effect must be an Effect, which effect returns; got {type(one).__name__}.")
+        check_type("effect", one, Effect, "an Effect, which effect returns")
     _reject_other_features(list(found.values()))
     return found
 
@@ -104,44 +104,32 @@ def _reject_other_features(effects: Sequence[Effect]) -> None:
     names = list(dict.fromkeys(" and ".join(info.name for info in one.infos) for one in effects))
     kinds = {tuple(info.kind for info in one.infos) for one in effects}
     if len(names) > 1:
-        raise ParameterError(
-            f"Effects of different features ({', '.join(names)}) have no axis in common. Draw them in panels of their "
-            f"own: plots.effects(...)."
-        )
+        what = f"Effects of different features ({', '.join(names)}) have no axis in common."
+        raise ParameterError(f"{what} Draw them in panels of their own: plots.effects(...).")
     if len(kinds) > 1 or len({one.infos for one in effects if one.infos[0].kind != "numeric"}) > 1:
-        raise ParameterError(
-            f"The effects of {names[0]} have different kinds or levels. Draw them in panels of their own."
-        )
+        what = f"The effects of {names[0]} have different kinds or levels."
+        raise ParameterError(f"{what} Draw them in panels of their own.")
 
 
 def lines_of(effects: Mapping[str, Effect], output: Any) -> list[EffectLine]:
     """A line for each effect, output and subgroup that has a curve."""
-    lines = [
-        line
-        for name, one in effects.items()
-        for line in _lines_of(one, name if _is_named(effects, name) else "", output)
-    ]
+    lines: list[EffectLine] = []
+    for name, one in effects.items():
+        # Labels begin with the name of the effect if there are several, or the user gave it.
+        named = len(effects) > 1 or name != KINDS[one.kind]
+        lines += _lines_of(one, name if named else "", output)
     if len(lines) > MOST_LINES:
-        raise ParameterError(
-            f"{len(lines)} curves cannot be distinguished in one picture; at most {MOST_LINES} can. Use fewer "
-            f"subgroups, as in subgroups.at_depth(2), or choose one output with output=."
-        )
+        what = f"{len(lines)} curves cannot be distinguished in one picture; at most {MOST_LINES} can."
+        remedy = "Use fewer subgroups, as in subgroups.at_depth(2), or choose one output with output=."
+        raise ParameterError(f"{what} {remedy}")
     return [_shifted(line, lines) for line in lines]
 
 
-def _is_named(effects: Mapping[str, Effect], name: str) -> bool:
-    """Whether labels begin with the name of the effect: if there are several, or the user gave it."""
-    return len(effects) > 1 or name != KINDS[effects[name].kind]
-
-
-def _lines_of(one: Effect, name: str, output: Any) -> list[EffectLine]:
+def _lines_of(one: Effect, name: str, output: Any) -> Iterator[EffectLine]:
     outputs, margins = outputs_of(one, output), _margins(one)
     if len(outputs) > 1 and len(one.lines) > 1:
-        raise ParameterError(
-            f"{len(outputs)} outputs of {len(one.lines)} subgroups have no room in one axes. Choose one with output=, "
-            f"or draw a panel for each with plots.effects(...)."
-        )
-    lines = []
+        what = f"{len(outputs)} outputs of {len(one.lines)} subgroups have no room in one axes."
+        raise ParameterError(f"{what} Choose one with output=, or draw a panel for each with plots.effects(...).")
     for at in outputs:
         for curve, margin in zip(one.lines, margins, strict=True):
             group, estimate = one.groups[curve.subgroup], curve.estimate[:, at]
@@ -149,8 +137,7 @@ def _lines_of(one: Effect, name: str, output: Any) -> list[EffectLine]:
             rule = _rule(group) if one.subgroups is not None else ""
             label = ": ".join(part for part in (name, output_name, rule) if part) or KINDS[one.kind]
             low, high = estimate - margin[:, at], estimate + margin[:, at]
-            lines.append(EffectLine(label, one.kind, one.outputs[at], group, curve, at, low, high))
-    return lines
+            yield EffectLine(label, one.kind, one.outputs[at], group, curve, at, low, high)
 
 
 def _rule(group: EffectGroup) -> str:
@@ -178,11 +165,9 @@ def outputs_of(one: Effect, output: Any) -> Sequence[int]:
     whole = isinstance(output, int | np.integer) and not isinstance(output, bool)
     if whole and 0 <= output < len(one.outputs):
         return [int(output)]
-    shown = ", ".join(repr(label) for label in one.outputs)
-    raise ParameterError(
-        f"output={output!r} is not among the outputs of this effect: {shown}; give one of these, or its "
-        f"number from 0 to {len(one.outputs) - 1}."
-    )
+    known, last = quote(one.outputs), len(one.outputs) - 1
+    what = f"output={output!r} is not among the outputs of this effect: {known}"
+    raise ParameterError(f"{what}; give one of these, or its number from 0 to {last}.")
 
 
 def _margins(one: Effect) -> list[Floats]:

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+COLORS = ("#0072b2", "#d55e00", "#00805d", "#b55a8e", "#a67300", "#3489c2", "#882255", "#6b6b6b")
+"""Colours of series, curves and subgroups: Okabe and Ito's, darker where they need contrast with white, and Tol's wine.
+
+They are safe for colour blindness.
+"""
 LIGHT = {
     "paper": "#ffffff",
     "panel": "#f6f6f3",
@@ -18,34 +23,22 @@ LIGHT = {
     "good": "#1d6b3c",
     "warn": "#8a4b00",
     "bad": "#a11c1c",
-    "s1": "#0072b2",
-    "s2": "#d55e00",
-    "s3": "#00805d",
-    "s4": "#b55a8e",
-    "s5": "#a67300",
-    "s6": "#3489c2",
-    "s7": "#882255",
-    "s8": "#6b6b6b",
+    **{f"s{place}": color for place, color in enumerate(COLORS, 1)},
 }
-"""Okabe and Ito's colours, darker where they need contrast with white, and Tol's wine: safe for colour blindness."""
-N_COLORS = 8
-COLORS = tuple(LIGHT[f"s{place + 1}"] for place in range(N_COLORS))
-"""Colours of series, curves and subgroups."""
+"""Colours of the report on white, by the names of its style sheet."""
+N_COLORS = len(COLORS)
 MARKERS = ("o", "s", "D", "^", "v", "P", "X")
 STYLES: tuple[Any, ...] = ("solid", (0, (4, 1.5)), (0, (1.2, 1.2)))
 """Line styles: the second and third are for series beyond the number of colours."""
 GREY = "#737373"
 """Visible on white and on black."""
 
-_USUAL = 10.0  # size of the font that matplotlib has by default
-
 
 def font_size() -> float:
     """Return the size of most texts in points; it follows `font.size` of matplotlib."""
     from matplotlib import rcParams
 
-    size = rcParams["font.size"]
-    return 0.9 * float(size if isinstance(size, int | float) else _USUAL)
+    return 0.9 * float(rcParams["font.size"])
 
 
 def small_size() -> float:
@@ -56,3 +49,8 @@ def small_size() -> float:
 def color_of(place: int) -> str:
     """Return the colour of a curve or series."""
     return COLORS[place % len(COLORS)]
+
+
+def style_of(place: int) -> Any:
+    """Return the line style of a curve."""
+    return STYLES[place // len(COLORS) % len(STYLES)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,24 +11,10 @@ import numpy as np
 from subgrove._effects import Effect
 from subgrove._effects.subgroup_rows import FeatureSupport
 from subgrove.exceptions import ParameterError
-from subgrove.plots import _figure
+from subgrove.plots import _curves, _figure
 from subgrove.plots._axis import FeatureAxis, feature_axis
-from subgrove.plots._curves import (
-    MOST_ROWS,
-    as_lines,
-    draw_color_bar,
-    draw_curve,
-    draw_heat_map,
-    draw_ice,
-    draw_levels,
-    draw_strip,
-    draw_strips,
-    drawn_rows,
-    level_lines,
-    set_axes,
-)
 from subgrove.plots._lines import ALE, KINDS, EffectLine, lines_of, without_curve
-from subgrove.plots._palette import COLORS, GREY, STYLES, color_of, font_size
+from subgrove.plots._palette import GREY, color_of, font_size, style_of
 from subgrove.trees.tree import format_count
 
 if TYPE_CHECKING:
@@ -135,11 +121,10 @@ def panel_of(effects: Mapping[str, Effect], output: Any, interval: bool | None) 
     surface = None
     if len(lines[0].curve.axes) == 2:
         if len(lines) > 1:
-            raise ParameterError(
-                f"{len(lines)} surfaces have no room in one axes. plots.effects(...) draws a panel for each."
-            )
-        if as_lines(lines[0]):
-            lines = level_lines(lines[0])
+            some = f"{len(lines)} surfaces"
+            raise ParameterError(f"{some} have no room in one axes. plots.effects(...) draws a panel for each.")
+        if _curves.as_lines(lines[0]):
+            lines = _curves.level_lines(lines[0])
         else:
             surface = lines[0]
     interval = len(lines) == 1 if interval is None else interval
@@ -171,22 +156,21 @@ def draw_panel(ax: Axes, panel: EffectPanel, *, limits: tuple[float, float] | No
     """Draw a panel into axes; a heat map with the colours of these limits and no bar, if they are given."""
     if panel.surface is not None:
         _figure.dress(ax)
-        draw_heat_map(ax, panel.surface, limits)
-        draw_strips(ax, panel.surface)
-        set_axes(ax, panel.surface)
+        _curves.draw_heat_map(ax, panel.surface, limits)
+        _curves.draw_strips(ax, panel.surface)
+        _curves.set_axes(ax, panel.surface)
         if limits is None:
-            draw_color_bar([ax], panel.y_label)
-        set_axes(ax, panel.surface)  # the bar took some of the room
+            _curves.draw_color_bar([ax], panel.y_label)
+        _curves.set_axes(ax, panel.surface)  # the bar took some of the room
     else:
         _draw_lines(ax, panel, legend and bool(panel.labels))
-    said = _notes(panel)
-    if said:
-        _figure.note(ax, "; ".join(said))
+    if text := "; ".join(_notes(panel)):
+        _figure.note(ax, text)
 
 
 def _draw_lines(ax: Axes, panel: EffectPanel, legend: bool) -> None:
     _figure.dress(ax, grid="y")
-    draw_strip(ax, panel.scale, panel.supports)
+    _curves.draw_strip(ax, panel.scale, panel.supports)
     _set_axes(ax, panel)
     if legend:
         n = len(panel.labels)
@@ -194,9 +178,13 @@ def _draw_lines(ax: Axes, panel: EffectPanel, legend: bool) -> None:
     if {line.kind for line in panel.lines} == {ALE}:
         ax.axhline(0, color=GREY, linewidth=0.8, zorder=1)
     if panel.scale.has_levels:
-        draw_levels(ax, panel.scale, panel.lines)
+        _curves.draw_levels(ax, panel.scale, panel.lines)
     else:
-        _draw_curves(ax, panel)
+        n_rows, several = sum(map(_curves.drawn_rows, panel.lines)), len(panel.lines) > 1
+        for place, line in enumerate(panel.lines):
+            color = color_of(place)
+            _curves.draw_ice(ax, panel.scale, line, color if several else GREY, n_rows)
+            _curves.draw_curve(ax, panel.scale, line, color, style_of(place), interval=panel.has_bands)
     _set_axes(ax, panel)  # labels, ticks and the legend took some of the room
 
 
@@ -209,15 +197,6 @@ def _set_axes(ax: Axes, panel: EffectPanel) -> None:
     _figure.label_axis(ax.yaxis, panel.y_label, height)
 
 
-def _draw_curves(ax: Axes, panel: EffectPanel) -> None:
-    n_rows = sum(map(drawn_rows, panel.lines))
-    for place, line in enumerate(panel.lines):
-        color, style = color_of(place), STYLES[place // len(COLORS) % len(STYLES)]
-        if line.ice is not None:
-            draw_ice(ax, panel.scale, line, color if len(panel.lines) > 1 else GREY, n_rows)
-        draw_curve(ax, panel.scale, line, color, style, interval=panel.has_bands)
-
-
 def _handles(panel: EffectPanel) -> list[Any]:
     from matplotlib.colors import to_rgba
     from matplotlib.lines import Line2D
@@ -225,32 +204,24 @@ def _handles(panel: EffectPanel) -> list[Any]:
 
     if len(panel.labels) > len(panel.lines) + len(panel.pale):
         return [Line2D([], [], color=GREY, linewidth=0.6), Line2D([], [], color=color_of(0), linewidth=2.8)]
-    boxes = panel.scale.has_levels
-    handles: list[Any] = []
-    for place in range(len(panel.lines)):
-        color, style = color_of(place), STYLES[place // len(COLORS) % len(STYLES)]
-        handles.append(
-            Patch(facecolor=to_rgba(color, 0.3), edgecolor=color)
-            if boxes
-            else Line2D([], [], color=color, linestyle=style, linewidth=2.8)
-        )
+    handles: list[Any] = [
+        Patch(facecolor=to_rgba(color_of(place), 0.3), edgecolor=color_of(place))
+        if panel.scale.has_levels
+        else Line2D([], [], color=color_of(place), linestyle=style_of(place), linewidth=2.8)
+        for place in range(len(panel.lines))
+    ]
     return handles + [Patch(alpha=0.0)] * len(panel.pale)
 
 
-def _notes(panel: EffectPanel) -> list[str]:
-    """Return the notes below the axes."""
-    said = []
+def _notes(panel: EffectPanel) -> Iterator[str]:
+    """Yield the notes below the axes."""
     if panel.has_bands:
-        said.append("band: 95 % interval, noise of the rows")
+        yield "band: 95 % interval, noise of the rows"
     missing = sum(support.missing for support, _ in panel.supports) if panel.surface is None else 0
     if missing:
-        have = "row has" if missing == 1 else "rows have"
-        said.append(
-            f"{format_count(float(missing))} {have} no value of {_figure.one_line(panel.lines[0].support.info.name)}"
-        )
-    ice = [line for line in panel.lines if line.ice is not None]
-    total = sum(0 if line.ice is None else line.ice.shape[1] for line in ice)
-    drawn = sum(map(drawn_rows, ice))
+        have, name = "row has" if missing == 1 else "rows have", panel.lines[0].support.info.name
+        yield f"{format_count(float(missing))} {have} no value of {_figure.one_line(name)}"
+    total = sum(0 if line.ice is None else line.ice.shape[1] for line in panel.lines)
+    drawn = sum(map(_curves.drawn_rows, panel.lines))
     if drawn < total and not panel.scale.has_levels:
-        said.append(f"{drawn} of {total} rows are drawn, at most {MOST_ROWS} for each curve")
-    return said
+        yield f"{drawn} of {total} rows are drawn, at most {_curves.MOST_ROWS} for each curve"

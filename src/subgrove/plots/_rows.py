@@ -47,7 +47,7 @@ class RowEntry:
 class RowLabels:
     """Labels of the rows of a plot, their number of lines at most, their share of the width, and a line at zero."""
 
-    entries: tuple[RowEntry, ...]
+    entries: Sequence[RowEntry]
     n_names: int = 2
     n_below: int = 2
     most_label: float = 0.42
@@ -68,29 +68,36 @@ class RowSeries:
 
 @dataclass(frozen=True)
 class WrappedLabels:
-    """Labels of all rows in lines: names, what stands below them, and the size of the font of names."""
+    """Labels of all rows in lines: each name and what stands below it, and the size of the font of names."""
 
     font: float
-    names: tuple[str, ...]
-    below: tuple[str, ...]
+    texts: Sequence[tuple[str, str]]
 
     @property
     def pitch(self) -> float:
         """Distance of two rows in points at which labels do not touch."""
-        pairs = zip(self.names, self.below, strict=True)
-        most = max(_figure.n_lines_of(name) + (_figure.n_lines_of(below) if below else 0) for name, below in pairs)
+        most = max(_figure.n_lines_of(f"{name}\n{below}" if below else name) for name, below in self.texts)
         return (most + _GAP) * _LINE * self.font
 
 
 def draw_rows(
-    ax: Axes | None, rows: RowLabels, *, label: str, text: str, legend: Mapping[str, Line2D] | None = None
+    ax: Axes | None,
+    rows: RowLabels,
+    series: Sequence[RowSeries] = (),
+    *,
+    label: str,
+    text: str,
+    legend: Mapping[str, Line2D] | None = None,
 ) -> Axes:
-    """Draw labelled rows with a label of x, a note below it, and a legend from label to handle.
+    """Draw labelled rows with a label of x and a note below it, and series of points.
 
-    The user's axes are left as they were if they are too low.
+    The legend, from label to handle, has the series too; without it, only several series have one. The user's axes are
+    left as they were if they are too low.
     """
     _figure.check_axes(ax)
-    entries = legend or {}
+    entries = dict(legend or {})
+    if legend or len(series) > 1:
+        entries |= {one.label: _handle(place) for place, one in enumerate(series)}
     if ax is None:
         ax = _new_axes(rows, list(entries))
     else:
@@ -104,17 +111,19 @@ def draw_rows(
         _figure.legend_above(ax, list(entries.values()), list(entries), share=_LEGEND)
     _figure.note(ax, text, _LEFT_FOR_ROWS)
     _label_rows(ax, rows)
+    if series:
+        _draw_series(ax, series)
     return ax
 
 
-def handle(place: int) -> Line2D:
+def _handle(place: int) -> Line2D:
     """Return the legend handle of a series."""
     from matplotlib.lines import Line2D
 
     return Line2D([], [], color=color_of(place), marker=MARKERS[place % len(MARKERS)], markersize=5, linewidth=1.6)
 
 
-def draw_series(ax: Axes, series: Sequence[RowSeries]) -> None:
+def _draw_series(ax: Axes, series: Sequence[RowSeries]) -> None:
     """Points with intervals; several results are a little apart, the first at the top."""
     n = len(series[0].estimate)
     step = 0.5 / len(series)
@@ -126,21 +135,17 @@ def draw_series(ax: Axes, series: Sequence[RowSeries]) -> None:
         ax.plot(one.estimate, y, marker, color=color, markersize=size, label=_figure.one_line(one.label), zorder=3)
         for row in np.flatnonzero(one.marked).tolist():
             # The mark of a failed fidelity check stands at the right end of the interval.
-            _annotate(ax, MARK, (np.nanmax([one.estimate[row], one.high[row]]), y[row]), color)
-
-
-def _annotate(ax: Axes, text: str, at: tuple[float, float], color: str) -> None:
-    look: dict[str, Any] = {"ha": "left", "va": "center_baseline", "weight": "bold", "color": color}
-    ax.annotate(text, at, (4.0, 0.0), textcoords="offset points", size=font_size(), annotation_clip=False, **look)
+            at = np.nanmax([one.estimate[row], one.high[row]]), y[row]
+            look: dict[str, Any] = {"va": "center_baseline", "weight": "bold", "color": color, "size": font_size()}
+            ax.annotate(MARK, at, (4.0, 0.0), textcoords="offset points", annotation_clip=False, **look)
 
 
 def _new_axes(rows: RowLabels, legend: Sequence[str]) -> Axes:
     """Axes of a new figure that is high enough for all rows."""
     labels = _wrapped(rows, rows.most_label * _WIDTH * _figure.POINTS, font_size(), rows.n_names, rows.n_below)
     pitch = max(labels.pitch, (1.3 + 0.55 * max(len(legend), 1)) * font_size())
-    height = (len(rows.entries) * pitch + _AROUND) / _figure.POINTS + _figure.legend_height(
-        legend, _LEFT_FOR_ROWS * _WIDTH
-    )
+    height = (len(rows.entries) * pitch + _AROUND) / _figure.POINTS
+    height += _figure.legend_height(legend, _LEFT_FOR_ROWS * _WIDTH)
     return _figure.new_figure(_WIDTH, height).add_subplot()
 
 
@@ -150,28 +155,21 @@ def _label_rows(ax: Axes, rows: RowLabels) -> None:
     width, height = _figure.size_of(ax)
     labels = _fitting(rows, width, height)
     # Empty lines keep the room of what is written below a name in another size and colour.
-    texts = [
-        name + "\n" * _figure.n_lines_of(below) if below else name
-        for name, below in zip(labels.names, labels.below, strict=True)
-    ]
+    texts = [name + "\n" * _figure.n_lines_of(below) if below else name for name, below in labels.texts]
     ax.set_ylim(n - 0.5, -0.5)
     ax.set_yticks(range(n), texts, parse_math=False, size=labels.font, linespacing=1.15)
     ax.tick_params(axis="y", length=0, pad=_PAD)
-    _figure.number_ticks(ax.xaxis, width - min(_figure.widest(labels.names, labels.font), rows.most_label * width))
+    widest = _figure.widest([name for name, _ in labels.texts], labels.font)
+    _figure.number_ticks(ax.xaxis, width - min(widest, rows.most_label * width))
     if rows.zero:
         ax.axvline(0, color=GREY, linewidth=1.0, zorder=1.5)
-    for row, (name, below) in enumerate(zip(labels.names, labels.below, strict=True)):
+    look: dict[str, Any] = {"ha": "right", "va": "center", "color": GREY, "linespacing": 1.15, "parse_math": False}
+    look |= {"size": _SMALL * labels.font, "annotation_clip": False}
+    for row, (name, below) in enumerate(labels.texts):
         ax.axhline(row, color=GREY, alpha=0.25, linewidth=0.6, linestyle=(0, (1, 2)), zorder=0.5)
         if below:
-            _write_below(
-                ax, row, below, -(_figure.n_lines_of(name) / 2 + 0.08) * _LINE * labels.font, _SMALL * labels.font
-            )
-
-
-def _write_below(ax: Axes, row: int, text: str, shift: float, size: float) -> None:
-    look: dict[str, Any] = {"ha": "right", "va": "center", "color": GREY, "linespacing": 1.15, "parse_math": False}
-    place = ax.get_yaxis_transform()
-    ax.annotate(text, (0.0, row), (-_PAD, shift), place, "offset points", size=size, annotation_clip=False, **look)
+            shift = -(_figure.n_lines_of(name) / 2 + 0.08) * _LINE * labels.font
+            ax.annotate(below, (0.0, row), (-_PAD, shift), ax.get_yaxis_transform(), "offset points", **look)
 
 
 def _fitting(rows: RowLabels, width: float, height: float) -> WrappedLabels:
@@ -182,24 +180,22 @@ def _fitting(rows: RowLabels, width: float, height: float) -> WrappedLabels:
         labels = _wrapped(rows, rows.most_label * width, scale * font_size(), n_names, n_below)
         if labels.pitch - 0.7 * _GAP * _LINE * labels.font <= pitch:
             fitting = fitting or labels
-            if scale >= _READABLE and not any(_figure.DOTS in name for name in labels.names):
+            if scale >= _READABLE and not any(_figure.DOTS in name for name, _ in labels.texts):
                 return labels
     if fitting is None:
         most = int(height / ((1 + 0.3 * _GAP) * _LINE * _SHRINK[-1] * font_size()))
-        raise ParameterError(
-            f"ax is {height / _figure.POINTS:.1f} inches high, too low to write {len(rows.entries)} rows: about "
-            f"{max(0, most)} fit. Enlarge the figure{rows.remedy}, or leave ax out."
-        )
+        what = f"ax is {height / _figure.POINTS:.1f} inches high, too low to write {len(rows.entries)} rows"
+        raise ParameterError(f"{what}: about {max(0, most)} fit. Enlarge the figure{rows.remedy}, or leave ax out.")
     return fitting
 
 
 def _wrapped(rows: RowLabels, room: float, font: float, n_names: int, n_below: int) -> WrappedLabels:
-    names = tuple(_figure.wrap(entry.name, room, font, n_names) for entry in rows.entries)
-    below = tuple(
-        _figure.wrap_list(entry.listed, entry.short, room, _SMALL * font, n_below) if entry.listed and n_below else ""
-        for entry in rows.entries
-    )
-    return WrappedLabels(font, names, below)
+    texts = []
+    for entry in rows.entries:
+        listed = entry.listed if n_below else ()
+        below = _figure.wrap_list(listed, entry.short, room, _SMALL * font, n_below) if listed else ""
+        texts.append((_figure.wrap(entry.name, room, font, n_names), below))
+    return WrappedLabels(font, texts)
 
 
 Result = TypeVar("Result", bound=ImportanceData)
@@ -233,24 +229,17 @@ class ImportanceRows:
     left_out: int
 
 
-def read_results(argument: str, result: Any, others: Sequence[Any]) -> dict[str, ImportanceResult]:
+def read_results(result: Any, others: Sequence[Any]) -> dict[str, ImportanceResult]:
     """Label -> result."""
     if isinstance(result, Mapping):
         if others or not result:
-            raise ParameterError(
-                f"{argument} is a mapping from label to result: put all results into it, at least one."
-            )
-        check_each(argument, result)
+            raise ParameterError("result is a mapping from label to result: put all results into it, at least one.")
+        check_each("result", result)
         return {str(label): one for label, one in result.items()}
-    results = (result, *others)
-    for one in results:
-        if not isinstance(one, ImportanceResult):
-            raise ParameterError(
-                f"{argument} must be an ImportanceResult, which importance returns, or a mapping from label to one; "
-                f"got {type(one).__name__}."
-            )
+    words = "an ImportanceResult, which importance returns, or a mapping from label to one"
     found: dict[str, ImportanceResult] = {}
-    for one in results:
+    for one in (result, *others):
+        _figure.check_type("result", one, ImportanceResult, words)
         auto = importance_kind(one) if one.settings.get("sampler") == "auto" else ""
         name = str(auto or one.settings.get("sampler") or one.settings.get("method") or "importance")
         found[_figure.unique_label(name, found)] = one
@@ -260,8 +249,7 @@ def read_results(argument: str, result: Any, others: Sequence[Any]) -> dict[str,
 def check_each(argument: str, results: Mapping[Any, Any]) -> None:
     """Raise if a mapping has values other than results."""
     for label, one in results.items():
-        if not isinstance(one, ImportanceResult):
-            raise ParameterError(f"{argument}[{label!r}] must be an ImportanceResult; got {type(one).__name__}.")
+        _figure.check_type(f"{argument}[{label!r}]", one, ImportanceResult, "an ImportanceResult")
 
 
 def one_loss(result: Result, loss: str | None) -> Result:
@@ -276,35 +264,21 @@ def importance_rows(
     name = loss if loss is not None else next(iter(results.values())).losses[0]
     single = [one_loss(result, name) for result in results.values()]
     tables = [result.overall.set_index("feature") for result in single]
-    in_order = _in_order([table["estimate"] for table in tables])
+    found: dict[str, float] = {}
+    for table in tables:  # the first result that has a feature decides its place
+        found |= {each: value for each, value in table["estimate"].items() if each not in found}
+    in_order = sorted(found, key=lambda each: -np.inf if np.isnan(found[each]) else found[each], reverse=True)
     names = in_order[:top]
     series = []
     for label, table in zip(results, tables, strict=True):
-        found = table.reindex(names)
-        estimate, low, high = found[["estimate", "conf_low", "conf_high"]].to_numpy(float).T
-        failed = (found["fidelity"] == "failed").to_numpy(bool) if "fidelity" in found else False
+        own = table.reindex(names)
+        estimate, low, high = own[["estimate", "conf_low", "conf_high"]].to_numpy(float).T
+        failed = (own["fidelity"] == "failed").to_numpy(bool) if "fidelity" in own else False
         series.append(RowSeries(label, estimate, low, high, failed & np.isfinite(estimate)))
-    given = tuple(_conditioning(name, single) for name in names)
-    left_out = len(in_order) - len(names)
+    conditioned = [score for result in single for score in result.scores if score.conditioning]
+    columns = {score.title: score.conditioning for score in reversed(conditioned)}  # those of the first such result
+    given, left_out = tuple(columns.get(each, ()) for each in names), len(in_order) - len(names)
     return ImportanceRows(tuple(names), given, tuple(series), loss_label(single[0]), interval_note(single), left_out)
-
-
-def _in_order(estimates: Sequence[Any]) -> list[str]:
-    """Features by the estimate of the first result that has them; those without an estimate last."""
-    found: dict[str, float] = {}
-    for one in estimates:
-        for name, value in one.items():
-            found.setdefault(name, float(value))
-    return sorted(found, key=lambda name: -np.inf if np.isnan(found[name]) else found[name], reverse=True)
-
-
-def _conditioning(name: str, results: Sequence[ImportanceResult]) -> tuple[str, ...]:
-    """The columns that a feature is conditioned on, in the first result in which it is."""
-    for result in results:
-        for score in result.scores:
-            if score.title == name and score.conditioning:
-                return score.conditioning
-    return ()
 
 
 def loss_label(result: ImportanceData) -> str:

@@ -23,35 +23,24 @@ from subgrove.trees.nodes import Condition
 from subgrove.trees.tree import Tree, format_count
 
 OR_MISSING = "or missing"
-IS_MISSING = "is missing"
 
 
-class EdgeText(NamedTuple):
-    """A condition to be broken into lines: levels, or one comparison; and whether missing values belong to it."""
-
-    items: tuple[str, ...]
-    ending: str = ""
-
-    def wrapped(self, room: float, n_lines: int) -> str:
-        """The condition in at most `n_lines` lines."""
-        # How many levels there are says more than the beginning of the first.
-        short = f"{len(self.items)} levels" if len(self.items) > 1 else self.items[0]
-        return wrap_list(self.items, short, room, EDGE * FONT, n_lines, ending=self.ending)
+def _edge_text(condition: Condition, digits: int, room: float, n_lines: int) -> str:
+    """The condition on an edge in at most `n_lines` lines."""
+    items, ending = _wording(condition, digits)
+    # How many levels there are says more than the beginning of the first.
+    short = f"{len(items)} levels" if len(items) > 1 else items[0]
+    return wrap_list(items, short, room, EDGE * FONT, n_lines, ending=ending)
 
 
-def edge_texts(tree: Tree, digits: int) -> dict[int, EdgeText]:
-    """Id of a node that is not the root -> the condition that leads to it from its parent."""
-    return {child: _wording(condition, digits) for child, condition in tree.branches.items()}
-
-
-def _wording(condition: Condition, digits: int) -> EdgeText:
+def _wording(condition: Condition, digits: int) -> tuple[Sequence[str], str]:
+    """Levels, or one comparison; and whether missing values belong to the condition."""
     column = condition.column
     said_missing = condition.missing and column.has_missing
     if condition.levels is not None and 0 < len(condition.levels) < len(column.levels):
-        listed = tuple(level for level in column.levels if level in condition.levels)
-        return EdgeText(listed, OR_MISSING if said_missing else "")
+        return [level for level in column.levels if level in condition.levels], OR_MISSING if said_missing else ""
     if condition.levels is not None and not condition.levels:
-        return EdgeText((IS_MISSING,))
+        return ["is missing"], ""
     if column.kind == "numeric" and not column.is_date:
         condition = replace(condition, low=round_to(condition.low, digits), high=round_to(condition.high, digits))
     # The text of the rule without the name, which is in the box.
@@ -59,8 +48,8 @@ def _wording(condition: Condition, digits: int) -> EdgeText:
     if column.is_date:
         text = re.sub(r"T(\d\d:\d\d)(?::00)?(:\d\d)?(?:\.\d+)?", r" \1\2", text)
     if said_missing and text.endswith(f" {OR_MISSING}"):
-        return EdgeText((text.removesuffix(f" {OR_MISSING}"),), OR_MISSING)
-    return EdgeText((text,))
+        return [text.removesuffix(f" {OR_MISSING}")], OR_MISSING
+    return [text], ""
 
 
 FONT = 9.5
@@ -148,14 +137,13 @@ class TreeLayout:
 
 def natural_layout(tree: Tree, digits: int) -> TreeLayout:
     """The layout that reads best, as large as it needs to be."""
-    return _layout(tree, edge_texts(tree, digits), _WIDE if tree.depth <= 3 else _MIDDLE, _usual_row(tree))
+    return _layout(tree, digits, _WIDE if tree.depth <= 3 else _MIDDLE, _usual_row(tree))
 
 
 def fitting_layout(tree: Tree, digits: int, width: float, height: float) -> TreeLayout:
     """The layout with the largest texts on axes of that size."""
-    wordings = edge_texts(tree, digits)
     row = min(max(_LOWEST_ROW, (height - _AROUND) / len(tree.leaves)), _usual_row(tree))
-    layouts = [_layout(tree, wordings, rooms, row) for rooms in (_WIDE, _MIDDLE, _NARROW)]
+    layouts = [_layout(tree, digits, rooms, row) for rooms in (_WIDE, _MIDDLE, _NARROW)]
     return max(layouts, key=lambda layout: layout.scale(width, height))
 
 
@@ -169,8 +157,7 @@ def node_rows(parents: Sequence[int | None]) -> list[float]:
     leaves = iter(range(len(parents)))
     rows = [0.0 if at in inner else next(leaves) + 0.5 for at in range(len(parents))]
     for at in reversed(range(len(parents))):
-        children = [row for row, parent in zip(rows, parents, strict=True) if parent == at]
-        if children:
+        if children := [row for row, parent in zip(rows, parents, strict=True) if parent == at]:
             rows[at] = (min(children) + max(children)) / 2
     return rows
 
@@ -182,9 +169,8 @@ def place_columns(
 
     A column is as wide as its widest node; `gaps` are the widths of the branches to the right of each column.
     """
-    columns = [
-        max(width for width, at in zip(widths, depths, strict=True) if at == depth) for depth in range(len(gaps))
-    ]
+    nodes = list(zip(widths, depths, strict=True))
+    columns = [max(width for width, at in nodes if at == depth) for depth in range(len(gaps))]
     steps = [column + gap for column, gap in zip(columns, gaps, strict=True)]
     return np.cumsum([start, *steps]).tolist(), columns
 
@@ -194,10 +180,10 @@ def has_distribution(tree: Tree) -> bool:
     return tree.nodes[0].counts.size > 0
 
 
-def _layout(tree: Tree, wordings: Mapping[int, EdgeText], rooms: Rooms, row: float) -> TreeLayout:
+def _layout(tree: Tree, digits: int, rooms: Rooms, row: float) -> TreeLayout:
     n_lines = max(1, int((row - 2) / (LINE * EDGE * FONT)))
     names = {node.id: wrap(node.split.column, rooms.name, FONT, 2) for node in tree.nodes if node.split is not None}
-    conditions = {child: wording.wrapped(rooms.condition, n_lines) for child, wording in wordings.items()}
+    conditions = {child: _edge_text(one, digits, rooms.condition, n_lines) for child, one in tree.branches.items()}
     n_leaf = 2 if row >= 2 * LINE * FONT + 2 else 1
     leaves = {leaf.id: (f"n = {format_count(leaf.n)}", f"node {leaf.id}")[:n_leaf] for leaf in tree.leaves}
     box_left, box_width, leaf_left = _columns(tree, names, conditions)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,18 +14,8 @@ from subgrove._core.text import percent
 from subgrove._core.validate import whole_number
 from subgrove._dependence import Dependence
 from subgrove.exceptions import ParameterError
-from subgrove.plots._figure import (
-    POINTS,
-    check_axes,
-    label_axis,
-    new_figure,
-    note,
-    require_matplotlib,
-    size_of,
-    use_layout,
-    widest,
-    wrap,
-)
+from subgrove.plots import _figure
+from subgrove.plots._figure import POINTS, size_of, widest, wrap
 from subgrove.plots._palette import GREY, font_size, small_size
 
 if TYPE_CHECKING:
@@ -72,16 +63,14 @@ def dependence(result: Dependence, *, ax: Axes | None = None, top: int | None = 
     >>> found = sg.dependence(sg.datasets.bike().X, n_trees=20, random_state=1)
     >>> ax = sg.plots.dependence(found, top=5)
     """
-    require_matplotlib()
-    if not isinstance(result, Dependence):
-        raise ParameterError(f"result must be what dependence returned; got {type(result).__name__}.")
-    check_axes(ax)
+    _figure.check_type("result", result, Dependence, "what dependence returned")
+    _figure.check_axes(ax)
     cells = _cells(result, None if top is None else whole_number("top", top, least=1))
     if ax is None:
         ax = _new_axes(cells)
     else:
         _reject_small(ax, cells)
-    use_layout(ax)
+    _figure.use_layout(ax)
     _draw(ax, cells)
     _label(ax, cells)
     _annotate(ax, cells)
@@ -123,14 +112,9 @@ def _cells(result: Dependence, top: int | None) -> DependenceCells:
     shown = seen | (len(result.columns) <= _MANY)
     if not shown.any():
         shown[:_MANY] = True
-    return DependenceCells(
-        tuple(each.feature for each in order),
-        tuple(name for name, kept in zip(result.columns, shown, strict=True) if kept),
-        np.array([each.explained for each in order]),
-        parts[:, shown],
-        result.threshold,
-        int((~shown).sum()),
-    )
+    features, columns = tuple(each.feature for each in order), tuple(compress(result.columns, shown))
+    explained = np.array([each.explained for each in order])
+    return DependenceCells(features, columns, explained, parts[:, shown], result.threshold, int((~shown).sum()))
 
 
 def _new_axes(cells: DependenceCells) -> Axes:
@@ -138,16 +122,15 @@ def _new_axes(cells: DependenceCells) -> Axes:
     beside = min(_NAME, widest(cells.features, font_size())) + 40
     above = min(_NAME, widest(cells.columns, font_size())) * 0.75
     width, height = across * _CELL[0] + beside, down * _CELL[1] + _AROUND + above
-    return new_figure(max(width, 250.0) / POINTS, height / POINTS).add_subplot()
+    return _figure.new_figure(max(width, 250.0) / POINTS, height / POINTS).add_subplot()
 
 
 def _reject_small(ax: Axes, cells: DependenceCells) -> None:
     width, height = size_of(ax)
     if min(width / cells.shape[0], height / cells.shape[1]) < _LEAST:
-        raise ParameterError(
-            f"ax is {width:.0f} x {height:.0f} points, too small for {len(cells.features)} features and "
-            f"{len(cells.columns)} columns. Make it larger, keep fewer features with top=, or leave ax out."
-        )
+        content = f"{len(cells.features)} features and {len(cells.columns)} columns"
+        what = f"ax is {width:.0f} x {height:.0f} points, too small for {content}."
+        raise ParameterError(f"{what} Make it larger, keep fewer features with top=, or leave ax out.")
 
 
 def _draw(ax: Axes, cells: DependenceCells) -> None:
@@ -199,11 +182,12 @@ def _write(ax: Axes, cells: DependenceCells, size: float) -> None:
 
 
 def _annotate(ax: Axes, cells: DependenceCells) -> None:
-    label_axis(ax.xaxis, "share of the feature explained by the other columns, in %, and its parts", size_of(ax)[0])
+    text = "share of the feature explained by the other columns, in %, and its parts"
+    _figure.label_axis(ax.xaxis, text, size_of(ax)[0])
     ax.xaxis.set_label_position("bottom")
     said = [f"line: {percent(cells.threshold)} explained"] if cells.line is not None else []
     if cells.left_out:
         columns = "1 column" if cells.left_out == 1 else f"{cells.left_out} columns"
         said.append(f"{columns} without predictive value left out")
     if said:
-        note(ax, "; ".join(said))
+        _figure.note(ax, "; ".join(said))

@@ -1,4 +1,4 @@
-"""Plots of the effects of features, in one panel or side by side."""
+"""Plots of the effects of features, in one panel or side by side, and of the strength of interactions."""
 
 from __future__ import annotations
 
@@ -10,13 +10,17 @@ import numpy as np
 
 from subgrove._core.html_views import plot_of
 from subgrove._core.validate import whole_number
-from subgrove._effects import Effect
+from subgrove._effects import Effect, InteractionStrength
+from subgrove._effects.interaction_strength import PairStrength
 from subgrove.exceptions import ParameterError
+from subgrove.plots import _figure
 from subgrove.plots._curves import draw_color_bar
-from subgrove.plots._figure import POINTS, check_axes, legend_height, new_figure, require_matplotlib, short_rule, wrap
+from subgrove.plots._figure import POINTS, legend_height, new_figure, short_rule, wrap
 from subgrove.plots._lines import outputs_of, read_effects
 from subgrove.plots._palette import font_size
 from subgrove.plots._panel import EffectPanel, draw_panel, panel_of
+from subgrove.plots._rows import RowEntry, RowLabels, RowSeries, draw_rows
+from subgrove.trees.nodes import ALL_ROWS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -82,9 +86,9 @@ def effect(
     >>> ax.get_xlabel()
     'temp'
     """
-    require_matplotlib()
+    _figure.require_matplotlib()
     effects = read_effects(effect, others)
-    check_axes(ax)
+    _figure.check_axes(ax)
     panel = panel_of(effects, output, interval)
     if ax is None:
         width = max(_WIDTH, min(panel.level_room + 1.2, _WIDEST))
@@ -140,7 +144,7 @@ def effects(
     >>> left.get_ylim() == right.get_ylim()
     True
     """
-    require_matplotlib()
+    _figure.require_matplotlib()
     if not panels:
         raise ParameterError("effects needs at least one panel: an Effect, or a list of Effects that share axes.")
     parts = [part for each in panels for part in _parts(each, output, interval)]
@@ -162,21 +166,19 @@ def effects(
 
 def _parts(each: Any, output: Any, interval: bool | None) -> Iterator[EffectPanel]:
     """The panels of what the user wants in one."""
-    if isinstance(each, Sequence) and not isinstance(each, str) and each:
-        yield panel_of(read_effects(each[0], each[1:]), output, interval)
-        return
-    if not isinstance(each, Effect):
-        yield panel_of(read_effects(each, ()), output, interval)
-        return
-    surface, selected = len(each.infos) == 2, outputs_of(each, output)
-    if len(selected) > 1 and (surface or len(each.lines) > 1):
+    several = isinstance(each, Effect) and len(each.lines) > 1
+    surface = isinstance(each, Effect) and len(each.infos) == 2
+    selected = outputs_of(each, output) if isinstance(each, Effect) else ()
+    if len(selected) > 1 and (surface or several):
         for at in selected:
             yield from _parts(each, each.outputs[at], interval)
-    elif surface and len(each.lines) > 1:
+    elif surface and several:
         for curve in each.lines:
             group = each.groups[curve.subgroup]
             alone = replace(each, lines=(replace(curve, subgroup=0),), groups=(group,), subgroups=None)
             yield replace(panel_of(read_effects(alone, ()), output, interval), title=group.rule)
+    elif isinstance(each, Sequence) and not isinstance(each, str) and each:
+        yield panel_of(read_effects(each[0], each[1:]), output, interval)
     else:
         yield panel_of(read_effects(each, ()), output, interval)
 
@@ -199,3 +201,65 @@ def _limits(panels: Sequence[EffectPanel]) -> tuple[float, float] | None:
     if len(values) < 2 or len(values) < len(panels) or len({panel.y_label for panel in panels}) > 1:
         return None
     return float(np.nanmin(np.concatenate(values))), float(np.nanmax(np.concatenate(values)))
+
+
+@plot_of.register(InteractionStrength)
+def interaction_strength(result: InteractionStrength, *, ax: Axes | None = None, top: int = 15) -> Axes:
+    """Draw the strength of interactions: a row for each pair of features, the strongest at the top.
+
+    Points are the standard deviation of the interaction, in units of the prediction (or margin); H-squared is below the
+    names. Subgroups and outputs have points of their own.
+
+    Parameters
+    ----------
+    result : InteractionStrength
+        Result of `InteractionStrength.compute`.
+    ax : matplotlib Axes, optional
+        Axes to draw on; by default those of a new figure of suitable height.
+    top : int, default 15
+        Number of pairs to draw, the strongest ones.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes drawn on. Pairs are its rows, from 0 at the top.
+
+    Examples
+    --------
+    >>> import subgrove as sg
+    >>> model = lambda X: X["temp"] * X["hum"] + X["wind"]
+    >>> X = sg.datasets.bike().X[["temp", "hum", "wind"]]
+    >>> found = sg.InteractionStrength.compute(model, X, n_points=20, random_state=1)
+    >>> ax = sg.plots.interaction_strength(found, top=2)
+    """
+    _figure.check_type("result", result, InteractionStrength, "an InteractionStrength")
+    h_squared: dict[tuple[str, str], float] = {}
+    for each in sorted(result.pairs, key=lambda each: -each.strength):
+        pair = each.feature, each.other
+        h_squared[pair] = max(h_squared.get(pair, each.h_squared), each.h_squared)
+    shown = list(h_squared)[: whole_number("top", top, least=1)]
+    if not shown:
+        raise ParameterError("The result has no pairs: no subgroup has two rows.")
+    by_series: dict[tuple[str, int], dict[tuple[str, str], PairStrength]] = {}
+    for each in result.pairs:
+        by_series.setdefault((repr(each.output), each.subgroup), {})[each.feature, each.other] = each
+    series = []
+    for own in by_series.values():
+        values = np.array([own[pair].strength if pair in own else np.nan for pair in shown])
+        series.append(RowSeries(_label(next(iter(own.values())), result), values, np.zeros(len(values)), values))
+    entries = [RowEntry(f"{pair[0]} and {pair[1]}", (f"H² {h_squared[pair]:.2f}",)) for pair in shown]
+    unit = "margin" if result.scale == "margin" else "prediction"
+    rows = RowLabels(entries, n_below=1, remedy=", draw fewer pairs with top=")
+    label = f"strength of the interaction (standard deviation, in units of the {unit})"
+    return draw_rows(ax, rows, series, label=label, text=_note(result, len(h_squared) - len(shown)))
+
+
+def _label(pair: PairStrength, result: InteractionStrength) -> str:
+    several = len({repr(each.output) for each in result.pairs}) > 1
+    parts = [f"output {pair.output}"] * several + [short_rule(pair.rule)] * (pair.rule != ALL_ROWS)
+    return ", ".join(parts) or "all rows"
+
+
+def _note(result: InteractionStrength, left_out: int) -> str:
+    more = f"; {left_out} weaker pair{'s' * (left_out > 1)} left out" if left_out else ""
+    return f"{sum({each.subgroup: each.n for each in result.pairs}.values())} rows{more}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,16 +14,14 @@ from subgrove._core.kinds import Floats
 from subgrove._core.validate import whole_number
 from subgrove._fidelity import Fidelity
 from subgrove._fidelity.result import MARGINAL, UNCHANGED
-from subgrove.exceptions import ParameterError
-from subgrove.plots._figure import require_matplotlib
+from subgrove.plots._figure import check_type
 from subgrove.plots._palette import GREY
-from subgrove.plots._rows import RowEntry, RowLabels, RowSeries, draw_rows, draw_series, handle
+from subgrove.plots._rows import RowEntry, RowLabels, RowSeries, draw_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _REMEDY = ", keep fewer features with top="
-_BOUNDS = f"from {MARGINAL} to {UNCHANGED}"
 _BAR: dict[str, Any] = {"color": GREY, "alpha": 0.45, "linewidth": 5, "solid_capstyle": "butt"}
 
 
@@ -61,44 +60,37 @@ def fidelity(result: Fidelity, *, ax: Axes | None = None, top: int | None = None
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['from marginal to unchanged', 'subgroups', 'knockoffs']
     """
-    require_matplotlib()
+    check_type("result", result, Fidelity, "what fidelity returned")
     from matplotlib.lines import Line2D
 
-    if not isinstance(result, Fidelity):
-        raise ParameterError(f"result must be what fidelity returned; got {type(result).__name__}.")
     bars = result.estimates.mean(axis=2)[:, [result.samplers.index(name) for name in (MARGINAL, UNCHANGED)]]
     order = np.argsort(-(bars[:, 1] - bars[:, 0]), kind="stable")
     n_features = len(order)
-    if top is not None:
-        order = order[: whole_number("top", top, least=1)]
+    order = order[: None if top is None else whole_number("top", top, least=1)]
     bars = bars[order]
-    series = _series(result, order, bars[:, 1] - bars[:, 0])
     ax = draw_rows(
         ax,
-        RowLabels(tuple(RowEntry(result.features[at]) for at in order), n_below=0, remedy=_REMEDY, zero=False),
+        RowLabels([RowEntry(result.features[at]) for at in order], n_below=0, remedy=_REMEDY, zero=False),
+        list(_series(result, order, bars[:, 1] - bars[:, 0])),
         label="data fidelity (-log of the squared MMD)",
         text=_note(result, n_features - len(order)),
-        legend={_BOUNDS: Line2D([], [], **_BAR), **{one.label: handle(place) for place, one in enumerate(series)}},
+        legend={f"from {MARGINAL} to {UNCHANGED}": Line2D([], [], **_BAR)},
     )
     for row, (low, high) in enumerate(bars.tolist()):
         ax.plot([low, high], [row, row], zorder=1.8, **_BAR)
-    if series:
-        draw_series(ax, series)
     return ax
 
 
-def _series(result: Fidelity, order: npt.NDArray[np.intp], lengths: Floats) -> list[RowSeries]:
+def _series(result: Fidelity, order: npt.NDArray[np.intp], lengths: Floats) -> Iterator[RowSeries]:
     """The points of each sampler, with two standard errors of their position between the ends of the bars."""
     table = replace(result, backend="pandas").table
-    found = []
     for name in result.samplers:
         if name in (MARGINAL, UNCHANGED):
             continue
         own = table[table["sampler"] == name].iloc[order]
         reach = 2 * own["position_std_error"].to_numpy(float) * lengths
         values = own["estimate"].to_numpy(float)
-        found.append(RowSeries(name, values, values - reach, values + reach))
-    return found
+        yield RowSeries(name, values, values - reach, values + reach)
 
 
 def _note(result: Fidelity, left_out: int) -> str:

@@ -13,9 +13,8 @@ from subgrove._core.kinds import Floats
 from subgrove._core.text import number
 from subgrove._importance.gap_result import Gap, GapStep, total_error
 from subgrove._importance.relative import RelativeImportance
-from subgrove.exceptions import ParameterError
 from subgrove.plots import _rows
-from subgrove.plots._figure import require_matplotlib, size_of, text_width
+from subgrove.plots._figure import check_type, size_of, text_width
 from subgrove.plots._palette import COLORS, GREY, small_size
 
 if TYPE_CHECKING:
@@ -60,19 +59,12 @@ def gap(gap: Gap, *, ax: Axes | None = None) -> Axes:
     >>> [text.get_text() for text in ax.texts if "%" in text.get_text()]
     ['-276 (-63 %)', '-6.99 (-2 %)', '157 (36 %)']
     """
-    require_matplotlib()
-    if not isinstance(gap, Gap):
-        raise ParameterError(f"gap must be what ImportanceResult.gap returned; got {type(gap).__name__}.")
-    steps = tuple(_rows.RowEntry(part.column, (_what(part),)) for part in gap.parts)
-    entries = (_rows.RowEntry(gap.feature, ("shuffled",)), *steps, _rows.RowEntry(gap.feature, (_left(gap),)))
+    check_type("gap", gap, Gap, "what ImportanceResult.gap returned")
+    lines = [(gap.feature, "shuffled"), *((one.column, _what(one)) for one in gap.parts), (gap.feature, _left(gap))]
+    rows = _rows.RowLabels([_rows.RowEntry(name, (words,)) for name, words in lines], n_below=1)
     change, known = ("increase", "test rows and draws") if gap.per_row else ("worsening", "draws only")
-    orders = f"; steps are means over {gap.orders}" if gap.orders else ""
-    ax = _rows.draw_rows(
-        ax,
-        _rows.RowLabels(entries, n_below=1),
-        label=f"{change} of {gap.loss.replace('_', ' ')}",
-        text=f"lines: two standard errors ({known}){orders}",
-    )
+    text = f"lines: two standard errors ({known})" + (f"; steps are means over {gap.orders}" if gap.orders else "")
+    ax = _rows.draw_rows(ax, rows, label=f"{change} of {gap.loss.replace('_', ' ')}", text=text)
     _draw(ax, gap)
     return ax
 
@@ -166,16 +158,13 @@ def relative_importance(result: RelativeImportance, *, ax: Axes | None = None, l
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['temp given nothing', '+ season', '+ hum', '+ the other 6 columns']
     """
-    require_matplotlib()
-    if not isinstance(result, RelativeImportance):
-        raise ParameterError(f"result must be a RelativeImportance; got {type(result).__name__}.")
+    check_type("result", result, RelativeImportance, "a RelativeImportance")
     steps = tuple(_rows.one_loss(one, loss) for one in result.results)
     table = replace(result, results=steps, backend="pandas").table
     names = [f"{result.feature} given nothing", *(f"+ {name}" for name in result.added[1:])]
     text = _rows.interval_note(steps[:1], "a score of all rows together")
-    rows = _rows.RowLabels(tuple(_rows.RowEntry(name) for name in names), n_below=0)
-    ax = _rows.draw_rows(ax, rows, label=_rows.loss_label(steps[0]), text=text)
-    estimate, low, high = (table[name].to_numpy(float) for name in ("estimate", "conf_low", "conf_high"))
-    ax.plot(estimate, range(len(names)), color=GREY, linewidth=1.0, zorder=1.8)
-    _rows.draw_series(ax, [_rows.RowSeries(result.feature, estimate, low, high)])
+    rows = _rows.RowLabels([_rows.RowEntry(name) for name in names], n_below=0)
+    points = _rows.RowSeries(result.feature, *table[["estimate", "conf_low", "conf_high"]].to_numpy(float).T)
+    ax = _rows.draw_rows(ax, rows, [points], label=_rows.loss_label(steps[0]), text=text)
+    ax.plot(points.estimate, range(len(names)), color=GREY, linewidth=1.0, zorder=1.8)
     return ax

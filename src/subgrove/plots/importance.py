@@ -14,7 +14,6 @@ from subgrove._importance.result import ImportanceResult
 from subgrove._importance.tables import NOT_REALISTIC, importance_kind, is_unrealistic
 from subgrove.exceptions import ParameterError
 from subgrove.plots import _figure, _rows
-from subgrove.plots._figure import require_matplotlib
 from subgrove.plots._palette import COLORS, GREY, MARKERS, STYLES, color_of, small_size
 from subgrove.trees.tree import format_count
 
@@ -76,24 +75,17 @@ def importance(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['subgroups', 'marginal']
     """
-    require_matplotlib()
-    results = _rows.read_results("result", result, others)
+    _figure.require_matplotlib()
+    results = _rows.read_results(result, others)
     shown = _rows.importance_rows(results, loss, None if top is None else whole_number("top", top, least=1))
-    entries = tuple(_feature_entry(name, given) for name, given in zip(shown.features, shown.given, strict=True))
+    entries = [_feature_entry(name, given) for name, given in zip(shown.features, shown.given, strict=True)]
     rows = _rows.RowLabels(entries, n_below=2 if len(entries) <= _FEW else 1, remedy=_REMEDY)
     kinds = {importance_kind(one) for one in results.values()}
     more = shown.left_out
     left_out = f"; {more} feature{'s' * (more > 1)} with smaller estimates left out" if more else ""
-    legend = {one.label: _rows.handle(place) for place, one in enumerate(shown.series)}
-    ax = _rows.draw_rows(
-        ax,
-        rows,
-        label=f"{kinds.pop() if len(kinds) == 1 else ''} importance ({shown.label})".strip(),
-        text=shown.intervals + left_out + _rows.fidelity_note(shown),
-        legend=legend if len(legend) > 1 else None,
-    )
-    _rows.draw_series(ax, shown.series)
-    return ax
+    label = f"{kinds.pop() if len(kinds) == 1 else ''} importance ({shown.label})".strip()
+    text = shown.intervals + left_out + _rows.fidelity_note(shown)
+    return _rows.draw_rows(ax, rows, shown.series, label=label, text=text)
 
 
 def _feature_entry(name: str, given: tuple[str, ...]) -> _rows.RowEntry:
@@ -142,36 +134,26 @@ def subgroup_importance(
     >>> ax.get_xlabel()
     'importance of temp (increase of absolute error)'
     """
-    require_matplotlib()
-    if not isinstance(result, ImportanceResult):
-        raise ParameterError(
-            f"result must be an ImportanceResult, which importance returns; got {type(result).__name__}."
-        )
-    table, overall, single = _tables(result, feature, loss)
-    (score,) = (each for each in single.scores if each.title == feature)
-    entries = tuple(_subgroup_entry(line, score.singletons) for line in table)
-    ax = _rows.draw_rows(
-        ax,
-        _rows.RowLabels(entries, n_names=3, n_below=1, most_label=0.5, remedy=", use a smaller max_depth"),
-        label=f"importance of {_figure.one_line(feature)} ({_rows.loss_label(single)})",
-        text=_rows.interval_note([single]) + f"; {NOT_REALISTIC}" * is_unrealistic(score),
-    )
-    _draw_overall(ax, overall)
-    columns = [np.array([line[name] for line in table]) for name in ("estimate", "conf_low", "conf_high")]
-    _rows.draw_series(ax, [_rows.RowSeries("", *columns)])
-    return ax
-
-
-def _tables(
-    result: ImportanceResult, feature: str, loss: str | None
-) -> tuple[list[dict[str, Any]], float, ImportanceResult]:
-    """Lines of the subgroups of a feature, its importance over all rows, and the result of the one loss."""
+    _figure.check_type("result", result, ImportanceResult, "an ImportanceResult, which importance returns")
     if feature not in result.features:
         raise ParameterError(f"feature={feature!r} is not in this result. Its features: {', '.join(result.features)}.")
     single = _rows.one_loss(result, loss)
-    lines = single.by_subgroup
+    table = single.by_subgroup.query("feature == @feature")
+    (score,) = (each for each in single.scores if each.title == feature)
+    entries = [_subgroup_entry(line, score.singletons) for line in table.to_dict("records")]
+    points = _rows.RowSeries("", *table[["estimate", "conf_low", "conf_high"]].to_numpy(float).T)
+    ax = _rows.draw_rows(
+        ax,
+        _rows.RowLabels(entries, n_names=3, n_below=1, most_label=0.5, remedy=", use a smaller max_depth"),
+        [points],
+        label=f"importance of {_figure.one_line(feature)} ({_rows.loss_label(single)})",
+        text=_rows.interval_note([single]) + f"; {NOT_REALISTIC}" * is_unrealistic(score),
+    )
     (overall,) = single.overall.query("feature == @feature")["estimate"]
-    return lines[lines["feature"] == feature].to_dict("records"), float(overall), single
+    ax.axvline(overall, color=COLORS[0], linewidth=1.2, linestyle=(0, (4, 2)), zorder=1.6)
+    look: dict[str, Any] = {"ha": "center", "va": "bottom", "size": small_size(), "color": GREY}
+    ax.text(overall, 1.01, "all rows", transform=ax.get_xaxis_transform(), **look)
+    return ax
 
 
 def _subgroup_entry(line: dict[str, Any], singletons: Sequence[int]) -> _rows.RowEntry:
@@ -179,12 +161,6 @@ def _subgroup_entry(line: dict[str, Any], singletons: Sequence[int]) -> _rows.Ro
     fold = f", fold {line['fold']}" if "fold" in line else ""
     unchanged = ", keeps its value" if line["subgroup"] in singletons else ""
     return _rows.RowEntry(_figure.short_rule(line["rule"]), (rows + fold + unchanged,), rows)
-
-
-def _draw_overall(ax: Axes, overall: float) -> None:
-    ax.axvline(overall, color=COLORS[0], linewidth=1.2, linestyle=(0, (4, 2)), zorder=1.6)
-    look: dict[str, Any] = {"ha": "center", "va": "bottom", "size": small_size(), "color": GREY}
-    ax.text(overall, 1.01, "all rows", transform=ax.get_xaxis_transform(), **look)
 
 
 _WIDTH, _HEIGHT = 6.4, 4.4
@@ -236,7 +212,7 @@ def importance_by_depth(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['temp', 'hum']
     """
-    require_matplotlib()
+    _figure.require_matplotlib()
     depths = _read_depths(results)
     _figure.check_axes(ax)
     shown = _rows.importance_rows({str(depth): results[depth] for depth in depths}, loss)
@@ -281,9 +257,8 @@ def _draw_lines(ax: Axes, depths: Floats, shown: _rows.ImportanceRows, n_lines: 
 
 def _read_depths(results: Any) -> list[int]:
     if not isinstance(results, Mapping) or not results:
-        raise ParameterError(
-            f"results must be a mapping from depth to ImportanceResult, as in {{0: marginal, 2: conditional}}; "
-            f"got {'none' if isinstance(results, Mapping) else type(results).__name__}."
-        )
+        given = "none" if isinstance(results, Mapping) else type(results).__name__
+        example = "as in {0: marginal, 2: conditional}"
+        raise ParameterError(f"results must be a mapping from depth to ImportanceResult, {example}; got {given}.")
     _rows.check_each("results", results)
     return sorted(whole_number("a depth in results", depth, least=0) for depth in results)

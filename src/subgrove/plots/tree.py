@@ -12,33 +12,11 @@ from subgrove._core.text import p_value_text
 from subgrove._core.validate import whole_number
 from subgrove._subgroups import Partition
 from subgrove.exceptions import ParameterError
+from subgrove.plots import _tree_layout
 from subgrove.plots._axis import AxisTicks
-from subgrove.plots._figure import (
-    LINE,
-    POINTS,
-    check_axes,
-    n_lines_of,
-    new_figure,
-    require_matplotlib,
-    size_of,
-    text_width,
-)
+from subgrove.plots._figure import LINE, POINTS, check_axes, check_type, n_lines_of, new_figure, size_of, text_width
 from subgrove.plots._palette import COLORS, GREY
-from subgrove.plots._tree_layout import (
-    EDGE,
-    FAR,
-    FONT,
-    LEAST_SCALE,
-    PAD,
-    SMALL,
-    STUB,
-    TICK,
-    TRUNK,
-    TreeLayout,
-    fitting_layout,
-    has_distribution,
-    natural_layout,
-)
+from subgrove.plots._tree_layout import EDGE, FAR, FONT, PAD, SMALL, STUB, TICK, TRUNK, TreeLayout, has_distribution
 from subgrove.trees.nodes import Node
 from subgrove.trees.tree import Tree
 
@@ -89,7 +67,6 @@ def tree(tree: Tree | Partition, *, ax: Axes | None = None, digits: int = 4) -> 
     >>> len(ax.child_axes) == len(grown.leaves)
     True
     """
-    require_matplotlib()
     remedy = "prune"
     if isinstance(tree, Partition):
         tree, remedy = tree.tree, "at_depth"
@@ -97,7 +74,7 @@ def tree(tree: Tree | Partition, *, ax: Axes | None = None, digits: int = 4) -> 
     check_axes(ax)
     digits = whole_number("digits", digits, least=1)
     if ax is None:
-        layout, scale = natural_layout(tree, digits), 1.0
+        layout, scale = _tree_layout.natural_layout(tree, digits), 1.0
         ax = new_figure(layout.width / POINTS + _AROUND, layout.height / POINTS + _AROUND).add_subplot()
     else:
         layout, scale = _layout_on(ax, tree, digits, remedy)
@@ -107,18 +84,13 @@ def tree(tree: Tree | Partition, *, ax: Axes | None = None, digits: int = 4) -> 
 
 
 def _check(tree: Any, remedy: str) -> None:
-    if not isinstance(tree, Tree):
-        raise ParameterError(
-            f"tree must be a grown Tree, which fit returns as in TransformationTree().fit(X, x), or a Partition as in "
-            f"find_subgroups(X)['temp']; got {type(tree).__name__}."
-        )
+    fitted = "which fit returns as in TransformationTree().fit(X, x)"
+    check_type("tree", tree, Tree, f"a grown Tree, {fitted}, or a Partition as in find_subgroups(X)['temp']")
     n = len(tree.leaves)
     if n > MOST_LEAVES:
         depth = next(depth for depth in range(tree.depth, -1, -1) if len(tree.prune(depth).leaves) <= MOST_LEAVES)
-        raise ParameterError(
-            f"tree has {n} leaves, and at most {MOST_LEAVES} can be distinguished in a picture. "
-            f"Prune it first: tree.{remedy}({depth}). tree.text() prints all of it."
-        )
+        what = f"tree has {n} leaves, and at most {MOST_LEAVES} can be distinguished in a picture."
+        raise ParameterError(f"{what} Prune it first: tree.{remedy}({depth}). tree.text() prints all of it.")
 
 
 def _layout_on(ax: Axes, tree: Tree, digits: int, remedy: str) -> tuple[TreeLayout, float]:
@@ -126,17 +98,16 @@ def _layout_on(ax: Axes, tree: Tree, digits: int, remedy: str) -> tuple[TreeLayo
     was_on = ax.axison
     ax.set_axis_off()  # or the figure makes room for ticks
     width, height = size_of(ax)
-    layout = fitting_layout(tree, digits, width, height)
-    scale = layout.scale(width, height)
-    if scale < LEAST_SCALE:
+    layout = _tree_layout.fitting_layout(tree, digits, width, height)
+    scale, least = layout.scale(width, height), _tree_layout.LEAST_SCALE
+    if scale < least:
         if was_on:
             ax.set_axis_on()
-        needed = LEAST_SCALE * layout.width / POINTS, LEAST_SCALE * layout.height / POINTS
-        raise ParameterError(
-            f"ax is {width / POINTS:.1f} x {height / POINTS:.1f} inches, too small to write {len(tree.leaves)} leaves: "
-            f"at least {needed[0]:.1f} x {needed[1]:.1f} are needed. Enlarge the figure, leave ax out, or prune the "
-            f"tree first: tree.{remedy}({max(tree.depth - 1, 0)})."
-        )
+        given = f"ax is {width / POINTS:.1f} x {height / POINTS:.1f} inches"
+        needed = f"at least {least * layout.width / POINTS:.1f} x {least * layout.height / POINTS:.1f} are needed"
+        prune = f"or prune the tree first: tree.{remedy}({max(tree.depth - 1, 0)})."
+        what = f"{given}, too small to write {len(tree.leaves)} leaves: {needed}."
+        raise ParameterError(f"{what} Enlarge the figure, leave ax out, {prune}")
     return layout, scale
 
 
@@ -295,15 +266,8 @@ def _dress(panel: Axes, tree: Tree, axis: AxisTicks, scale: float, *, top: bool,
     panel.set_xlim(axis.low, axis.high)
     panel.set_yticks([])
     panel.set_xticks(axis.at, axis.labels, parse_math=False, rotation=90 if axis.upright else 0)
-    panel.tick_params(
-        axis="x",
-        length=2.5 if bottom else 0,
-        pad=2,
-        labelsize=scale * TICK * FONT,
-        color=GREY,
-        labelbottom=bottom,
-        labeltop=top and len(tree.leaves) > FAR,
-    )
+    panel.tick_params("x", length=2.5 if bottom else 0, pad=2, labelsize=scale * TICK * FONT, color=GREY)
+    panel.tick_params("x", labelbottom=bottom, labeltop=top and len(tree.leaves) > FAR)
     if tree.target.kind == "numeric":
         panel.grid(axis="x", color=GREY, alpha=0.25, linewidth=0.6)
         panel.set_axisbelow(True)

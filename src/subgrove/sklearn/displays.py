@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -60,7 +60,7 @@ class ImportanceDisplay:
     @classmethod
     def from_estimator(
         cls, estimator: Any, X: Any, y: Any, *, ax: Axes | None = None, top: int | None = None, **options: Any
-    ) -> ImportanceDisplay:
+    ) -> Self:
         """Compute the importance of features and draw it.
 
         Parameters
@@ -86,9 +86,7 @@ class ImportanceDisplay:
         return cls.from_result(importance(estimator, X, y, **options), ax=ax, top=top)
 
     @classmethod
-    def from_result(
-        cls, result: ImportanceResult, *, ax: Axes | None = None, top: int | None = None
-    ) -> ImportanceDisplay:
+    def from_result(cls, result: ImportanceResult, *, ax: Axes | None = None, top: int | None = None) -> Self:
         """Draw a result of `importance`.
 
         Parameters
@@ -107,7 +105,7 @@ class ImportanceDisplay:
         """
         return cls(result).plot(ax=ax, top=top)
 
-    def plot(self, *, ax: Axes | None = None, top: int | None = None, loss: str | None = None) -> ImportanceDisplay:
+    def plot(self, *, ax: Axes | None = None, top: int | None = None, loss: str | None = None) -> Self:
         """Draw the stored result; nothing is computed again.
 
         Parameters
@@ -162,7 +160,7 @@ class EffectDisplay:
     ax_: Axes
     figure_: Any  # Figure, or SubFigure of nested figures
 
-    def __init__(self, effects: Sequence[Effect]) -> None:
+    def __init__(self, effects: Effect | Sequence[Effect]) -> None:
         effects = [effects] if isinstance(effects, Effect) else list(effects)
         if not effects or not all(isinstance(one, Effect) for one in effects):
             raise ParameterError("effects must be an Effect, which `effect` returns, or a list of at least one.")
@@ -171,7 +169,7 @@ class EffectDisplay:
     @classmethod
     def from_estimator(
         cls, estimator: Any, X: Any, features: Any, *, ax: Any = None, n_cols: int = 3, **options: Any
-    ) -> EffectDisplay:
+    ) -> Self:
         """Compute the effects of features and draw them.
 
         Parameters
@@ -198,11 +196,10 @@ class EffectDisplay:
         names = [features] if isinstance(features, str | int) else list(features)
         columns = list(getattr(X, "columns", ()))
         named = [(columns[one] if columns else f"x{one}") if isinstance(one, int) else one for one in names]
-        found = [effect(estimator, X, one, **options) for one in named]
-        return cls.from_result(found, ax=ax, n_cols=n_cols)
+        return cls.from_result([effect(estimator, X, one, **options) for one in named], ax=ax, n_cols=n_cols)
 
     @classmethod
-    def from_result(cls, effects: Effect | Sequence[Effect], *, ax: Any = None, n_cols: int = 3) -> EffectDisplay:
+    def from_result(cls, effects: Effect | Sequence[Effect], *, ax: Any = None, n_cols: int = 3) -> Self:
         """Draw results of `effect`.
 
         Parameters
@@ -219,9 +216,9 @@ class EffectDisplay:
         EffectDisplay
             With the effects, axes and figure.
         """
-        return cls([effects] if isinstance(effects, Effect) else effects).plot(ax=ax, n_cols=n_cols)
+        return cls(effects).plot(ax=ax, n_cols=n_cols)
 
-    def plot(self, *, ax: Any = None, n_cols: int = 3) -> EffectDisplay:
+    def plot(self, *, ax: Any = None, n_cols: int = 3) -> Self:
         """Draw the stored effects; nothing is computed again.
 
         Parameters

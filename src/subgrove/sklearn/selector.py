@@ -145,31 +145,26 @@ class SubgroupImportanceSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimato
         self._check_parameters()
         X, y = self._checked(X, y)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        train_X, test_X, train_y, test_y = train_test_split(
-            X, y, test_size=self.test_size, random_state=seed, stratify=self._strata(y)
-        )
+        parts = train_test_split(X, y, test_size=self.test_size, random_state=seed, stratify=self._strata(y))
+        train_X, test_X, train_y, test_y = parts
         self.estimator_ = clone(self.estimator).fit(train_X, train_y)
         self.result_: ImportanceResult = importance(
             self.estimator_, test_X, test_y, train=train_X, features=list(range(self.n_features_in_)),
             sampler=self.sampler, loss=self.loss, n_repeats=self.n_repeats, check_fidelity=False, random_state=seed,
             n_jobs=self.n_jobs,
         )  # fmt: skip
-        self.feature_importances_ = np.maximum(_column(self.result_.overall, "estimate"), 0.0)
-        self._select(test_X)
-        return self
-
-    def _select(self, X: Any) -> None:
-        """Compute the mask of the selected features, by the criterion."""
         estimates = _column(self.result_.overall, "estimate")
+        self.feature_importances_ = np.maximum(estimates, 0.0)
         if self.criterion == "k_best":
             self._support = np.zeros(len(estimates), dtype=bool)
             self._support[np.argsort(-estimates, kind="stable")[: self.k]] = True
         elif self.criterion == "threshold":
             self._support = estimates > self.threshold
         else:
-            table = self.result_.independence_test(X) if self.test == "independence" else self.result_.overall
+            table = self.result_.independence_test(test_X) if self.test == "independence" else self.result_.overall
             self.p_values_ = adjusted(_column(table, "p_value"), self.criterion)
             self._support = self.p_values_ <= self.q
+        return self
 
     def _get_support_mask(self) -> Any:
         check_is_fitted(self, "result_")
@@ -187,9 +182,9 @@ class SubgroupImportanceSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimato
 
     def _checked(self, X: Any, y: Any) -> tuple[Any, Any]:
         """Return X and y after scikit-learn's checks; a frame stays a frame, with its names recorded."""
-        names = getattr(X, "columns", None)
+        names, allow_nan = getattr(X, "columns", None), self.__sklearn_tags__().input_tags.allow_nan
         if names is None:
-            X = check_array(X, ensure_all_finite=not self._allows_nan(), ensure_min_samples=_FEWEST)
+            X = check_array(X, ensure_all_finite=not allow_nan, ensure_min_samples=_FEWEST)
         elif len(X) < _FEWEST:
             raise ParameterError(f"X must have at least {_FEWEST} rows, some to fit and some to test; got {len(X)}.")
         self.n_features_in_ = int(X.shape[1])
@@ -211,9 +206,6 @@ class SubgroupImportanceSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimato
         counts = np.unique(y, return_counts=True)[1]
         smaller = min(self.test_size, 1 - self.test_size) if isinstance(self.test_size, float) else 0
         return y if counts.min() >= 2 and smaller * len(y) >= len(counts) else None
-
-    def _allows_nan(self) -> bool:
-        return bool(self.__sklearn_tags__().input_tags.allow_nan)
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import get_tags
