@@ -205,7 +205,7 @@ def _similarity(series: TypedColumn, values: Floats, rows: Rows) -> tuple[float,
 NEARLY = 0.98
 """Share of the target from which on a column is said to determine it nearly."""
 _NEARLY_SUM = 0.999  # the same for a sum of columns, which has more ways to fit
-_MOST_ROWS, _SCREENING_ROWS, _FEWEST_ROWS = 2_000, 400, 20
+_LEAKAGE_ROWS, _SCREENING_ROWS, _FEWEST_ROWS = 2_000, 400, 20
 _SCREENED = 0.8  # share on the screening rows from which on a column is evaluated on all
 _MOST_CLASSES = 20
 _MOST_SUMMED = 3
@@ -220,7 +220,7 @@ def leaking_columns(inputs: ReportInputs) -> tuple[LeakageSummary, ...]:
     train = inputs.train
     if train.n < _FEWEST_ROWS:
         return ()
-    rows = some_rows(train.n, _MOST_ROWS, inputs.seed, "rows for leakage")
+    rows = some_rows(train.n, _LEAKAGE_ROWS, inputs.seed, "rows for leakage")
     rows = stream(inputs.seed, "order of rows for leakage").permutation(rows)
     raw, few = inputs.targets[0].raw[rows], slice(_SCREENING_ROWS)
     numbers = raw.astype(np.float64) if inputs.task == "regression" else None
