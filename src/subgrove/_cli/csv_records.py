@@ -44,6 +44,7 @@ _TOTAL = re.compile(r"((grand|sub)[ -]?)?totale?s?|sum|summe|(ins)?gesamt(summe)
 _NUMBER = re.compile(r"\W*\d")
 _HEAD = 1 << 16  # bytes that an encoding is detected from
 _CONTROL = re.compile(rb"[\x01-\x08\x0e-\x1a\x1c-\x1f]")
+_NOT_WESTERN = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")  # bytes that Windows-1252 does not define
 _LETTERS = re.compile(rb"[a-zA-Z\x80-\xff]{3,}")
 # Candidates for text that is not UTF-8; of equally plausible ones the first is taken.
 _WESTERN, _EAST_ASIAN = ("cp1252", "cp1250", "cp1254"), ("gb18030", "cp932", "big5", "euc_jp", "cp949")
@@ -61,30 +62,31 @@ class Layout(NamedTuple):
     notes: tuple[str, ...]
 
 
-def read_csv(path: Path, gzipped: bool, select: SelectColumns, options: DataOptions) -> RawTable:
+def read_csv(path: Path, select: SelectColumns, options: DataOptions) -> RawTable:
     """Read the selected columns of a sample of the rows; of all rows if there are at most `options.sample_size`."""
-    encoding, note = declared_encoding(path, gzipped, options.encoding)
+    encoding, note = declared_encoding(path, options.encoding)
     while True:
         try:
-            return _read(path, gzipped, encoding, note, select, options)
+            with open_bytes(path) as file, TextIOWrapper(file, encoding, newline="") as stream:
+                lines = iter(partial(stream.readline, LONGEST_LINE + 1), "")
+                return read_lines(lines, path, select, options, note)
         except UnicodeDecodeError as error:
             if options.encoding or encoding != "utf-8":
-                raise InputError(
-                    f"{path} is not valid {encoding}: {error}. Set its encoding with --encoding."
-                ) from error
-        encoding, note = detected_encoding(path, gzipped)
+                remedy = "Set its encoding with --encoding."
+                raise InputError(f"{path} is not valid {encoding}: {error}. {remedy}") from error
+        encoding, note = detected_encoding(path)
 
 
-def _read(path: Path, gzipped: bool, encoding: str, note: str, select: SelectColumns, options: DataOptions) -> RawTable:
-    with open_bytes(path, gzipped) as file, TextIOWrapper(file, encoding, newline="") as stream:
-        records = _records(stream, path, numbers := count())
-        first = list(islice(records, _N_FIRST))
-        if not first:
-            raise InputError(f"{path} contains only empty lines.")
-        layout = _detect_layout(first, options.delimiter, path)
-        selected = set(select(layout.names))
-        rows = chain(first[layout.header + 1 :], records)
-        sample = _reservoir_sample(rows, options.sample_size, Random(options.random_state))
+def read_lines(lines: Iterator[str], path: Path, select: SelectColumns, options: DataOptions, *notes: str) -> RawTable:
+    """Read lines of delimited text, as `read_csv` does; the given notes come before those on the lines."""
+    records = _records(lines, path, numbers := count())
+    first = list(islice(records, _N_FIRST))
+    if not first:
+        raise InputError(f"{path} contains only empty lines.")
+    layout = _detect_layout(first, options.delimiter, path)
+    selected = set(select(layout.names))
+    rows = chain(first[layout.header + 1 :], records)
+    sample = _reservoir_sample(rows, options.sample_size, Random(options.random_state))
     kept, left_out = _rows_of_table(sample, layout, path)
     if not kept:
         raise InputError(f"{path} has a header but no rows with values.")
@@ -93,16 +95,16 @@ def _read(path: Path, gzipped: bool, encoding: str, note: str, select: SelectCol
         columns={name: [row[at] for _, row in kept] for at, name in enumerate(layout.names) if name in selected},
         row_numbers=[number - layout.header - 1 for number, _ in kept],
         total=n_rows if len(sample) < n_rows else len(kept),
-        notes=(*([f"Encoding: {note}."] if note else []), *layout.notes, *left_out),
+        notes=(*filter(None, notes), *layout.notes, *left_out),
         untyped=True,
         decimal_comma=layout.mark != ",",
     )
 
 
-def _records(stream: TextIOWrapper, path: Path, numbers: Iterator[int]) -> Iterator[Record]:
+def _records(lines: Iterator[str], path: Path, numbers: Iterator[int]) -> Iterator[Record]:
     """Yield the records that are not empty; a line with an odd number of quotes continues in the next."""
     start, record, is_open = 0, "", False  # whether a quote is not closed
-    for n_lines, line in enumerate(iter(partial(stream.readline, LONGEST_LINE + 1), ""), start=1):
+    for n_lines, line in enumerate(lines, start=1):
         if len(line) > LONGEST_LINE:
             size = f"{LONGEST_LINE >> 20} MB (line {n_lines})"
             raise InputError(f"{path} has a line of more than {size}. Expected a table with one line per row.")
@@ -269,11 +271,11 @@ def _split(text: str, mark: str) -> list[str]:
 
 
 @contextmanager
-def open_bytes(path: Path, gzipped: bool) -> Iterator[IO[bytes]]:
-    """Open a file, decompressed."""
+def open_bytes(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file, decompressed if it is gzipped."""
     try:
-        with cast(IO[bytes], gzip.open(path)) if gzipped else path.open("rb") as file:
-            yield file
+        with path.open("rb") as file:
+            yield cast(IO[bytes], gzip.GzipFile(fileobj=file)) if file.peek(2)[:2] == b"\x1f\x8b" else file
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(f"{path} is damaged, decompression failed: {error}.") from error
 
@@ -283,31 +285,31 @@ def _binary_error(path: Path, line: int) -> InputError:
     return InputError(f"{path} is not a text file: it has binary content (near line {line}). {formats}.")
 
 
-def declared_encoding(path: Path, gzipped: bool, given: str | None) -> tuple[str, str]:
+def declared_encoding(path: Path, given: str | None) -> tuple[str, str]:
     """Return the encoding that the user, a byte order mark, or the zeros of UTF-16 declare, and a note; else UTF-8."""
     if given is not None:
         try:
             return codecs.lookup(given).name, ""
         except LookupError as error:
             raise ParameterError(f"--encoding {given!r} is unknown. Use a name such as cp1252 or utf-16.") from error
-    with open_bytes(path, gzipped) as file:
+    with open_bytes(path) as file:
         head = file.read(_HEAD)
     name = json.detect_encoding(head)
     if not name.startswith("utf-8"):
-        return name, f"read as {name.upper()}{', without a byte order mark' if name.endswith('e') else ''}"
+        return name, f"Encoding: read as {name.upper()}{', without a byte order mark' if name.endswith('e') else ''}."
     if len(_CONTROL.findall(head)) > 0.01 * len(head) + 1:
         raise _binary_error(path, 1)
     return name, ""
 
 
-def detected_encoding(path: Path, gzipped: bool) -> tuple[str, str]:
+def detected_encoding(path: Path) -> tuple[str, str]:
     """Return the most plausible encoding of a file that is not UTF-8, and a note with a word of it."""
     first: dict[bool, int] = {}  # whether a line is UTF-8 -> the first such line
     sample = b""
-    with open_bytes(path, gzipped) as file:
+    with open_bytes(path) as file:
         for number, line in enumerate(file, start=1):
             if not line.isascii():
-                is_utf8 = _decodes(line, "utf-8")
+                is_utf8 = line.decode(errors="ignore").encode() == line
                 first.setdefault(is_utf8, number)
                 sample += b"" if is_utf8 or len(sample) > _HEAD else line
     name = _most_plausible(sample)
@@ -315,7 +317,8 @@ def detected_encoding(path: Path, gzipped: bool) -> tuple[str, str]:
         lines = f"line {first[True]} is UTF-8, line {first[False]} is not"
         raise InputError(f"{path} mixes encodings: {lines}. Save it in one encoding, preferably UTF-8.")
     example = next(cell for cell in re.split(r"[\r\n,;\t|]", sample.decode(name)) if not cell.isascii())[:40]
-    return name, f"not UTF-8 (line {first[False]}), read as {name}: {example!r} (override with --encoding)"
+    note = f"Encoding: not UTF-8 (line {first[False]}), read as {name}: {example!r} (override with --encoding)."
+    return name, note
 
 
 def _most_plausible(sample: bytes) -> str:
@@ -323,18 +326,10 @@ def _most_plausible(sample: bytes) -> str:
 
     sample = b"\n".join(dict.fromkeys(cell for cell in re.split(rb"[\r\n\t,;]", sample) if not cell.isascii()))
     high = [byte for word in _LETTERS.findall(sample) for byte in word if byte >= 0x80]
-    if not high and _decodes(sample, "cp1252"):
+    if not high and not _NOT_WESTERN.search(sample):
         return "cp1252"  # signs such as € and °
     western = () if 2 * sum(byte < 0xA0 for byte in high) > len(high) else _WESTERN  # its letters are above
     candidates = (*western, *_OTHERS, *_EAST_ASIAN)
     found = from_bytes(sample, cp_isolation=list(candidates), threshold=0.6, enable_fallback=False)
     scores = {name: (match.chaos, -match.coherence) for match in found for name in match.could_be_from_charset}
     return min((name for name in candidates if name in scores), key=lambda name: scores[name], default="latin-1")
-
-
-def _decodes(text: bytes, encoding: str) -> bool:
-    try:
-        text.decode(encoding)
-    except UnicodeDecodeError:
-        return False
-    return True

@@ -30,7 +30,7 @@ from subgrove._cli.columns import (
 from subgrove._cli.csv_records import open_bytes, read_csv
 from subgrove._cli.options import DataOptions
 from subgrove._cli.terminal import Output, quoted
-from subgrove._cli.typed_files import read_excel, read_parquet, read_sample
+from subgrove._cli.typed_files import read_excel, read_parquet
 from subgrove._core.files import TemporaryFolder
 from subgrove._core.text import count_of, first_of
 from subgrove._data.columns import OTHER
@@ -229,13 +229,11 @@ def _suggest(name: str, names: Sequence[str]) -> str:
 def _read_raw(options: DataOptions, select: SelectColumns) -> RawTable:
     path = options.data
     if path.is_dir() or (any(sign in str(path) for sign in "*?[") and not path.exists()):
-        return read_sample(lambda: str(path), select, options)
+        return read_parquet(path, select, options)
     check_readable(path)
     if is_zipfile(path) and any(name.startswith("xl/") for name in ZipFile(path).namelist()):
         return read_excel(path, select, options)
-    with path.open("rb") as packed:
-        gzipped = packed.read(2) == b"\x1f\x8b"
-    with open_bytes(path, gzipped) as file:
+    with open_bytes(path) as file:
         head = file.read(16)
     if not head:
         raise InputError(f"{path} is empty. Expected a header line with column names, then lines of values.")
@@ -244,7 +242,7 @@ def _read_raw(options: DataOptions, select: SelectColumns) -> RawTable:
             raise InputError(f"{path} is {what}. Save it as CSV, Excel (.xlsx) or Parquet, and pass that file.")
     if head.startswith(b"PAR1"):
         return read_parquet(path, select, options)
-    return read_csv(path, gzipped, select, options)
+    return read_csv(path, select, options)
 
 
 def _with_levels_of(values: Any, known: Any, key: Callable[[str], str]) -> Any:
