@@ -14,6 +14,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
+from subgrove._cli.columns import KnownColumns
 from subgrove._cli.reading import FileTable, read_like, read_table_file
 from subgrove._data.columns import OTHER
 from subgrove.exceptions import InputError, ParameterError
@@ -26,7 +27,7 @@ def read(
 ) -> FileTable:
     path = tmp_path / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return read_table_file(options(path, **values), keep_all=keep_all)
+    return read_table_file(options(path, **values), KnownColumns(keep_all=keep_all))
 
 
 def column(tmp_path: Path, cells: list[str], **values: Any) -> tuple[Any, Any]:

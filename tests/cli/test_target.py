@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from subgrove._cli.columns import KnownColumns
 from subgrove._cli.learning_task import LearningTask, learning_task
 from subgrove._cli.reading import read_table_file
 
@@ -20,7 +21,7 @@ from .messy_files import clean, english, german, text, with_column
 def task(path: Path, content: bytes, target: str = "price", **values: Any) -> LearningTask:
     path = path / "data.csv"
     path.write_bytes(content)
-    return learning_task(read_table_file(options(path, **values), required={target: "--target"}), target, None)
+    return learning_task(read_table_file(options(path, **values), KnownColumns({target: "--target"})), target, None)
 
 
 @pytest.mark.parametrize(

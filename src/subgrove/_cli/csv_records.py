@@ -79,21 +79,23 @@ def read_csv(path: Path, select: SelectColumns, options: DataOptions) -> RawTabl
 
 def read_lines(lines: Iterator[str], path: Path, select: SelectColumns, options: DataOptions, *notes: str) -> RawTable:
     """Read lines of delimited text, as `read_csv` does; the given notes come before those on the lines."""
+    import pandas as pd
+
     records = _records(lines, path, numbers := count())
     first = list(islice(records, _N_FIRST))
     if not first:
         raise InputError(f"{path} contains only empty lines.")
     layout = _detect_layout(first, options.delimiter, path)
-    selected = set(select(layout.names))
+    selected = select(layout.names)
     rows = chain(first[layout.header + 1 :], records)
     sample = _reservoir_sample(rows, options.sample_size, Random(options.random_state))
     kept, left_out = _rows_of_table(sample, layout, path)
     if not kept:
         raise InputError(f"{path} has a header but no rows with values.")
+    positions, cells = zip(*kept, strict=True)
     n_rows = next(numbers) - layout.header - 1
     return RawTable(
-        columns={name: [row[at] for _, row in kept] for at, name in enumerate(layout.names) if name in selected},
-        row_numbers=[number - layout.header - 1 for number, _ in kept],
+        pd.DataFrame(list(cells), positions, layout.names, dtype=object)[selected],
         total=n_rows if len(sample) < n_rows else len(kept),
         notes=(*filter(None, notes), *layout.notes, *left_out),
         untyped=True,
@@ -159,7 +161,7 @@ def _rows_of_table(sample: list[Record], layout: Layout, path: Path) -> tuple[li
         if not any(map(str.strip, cells)) or cells == layout.names:
             others["that repeats the header" if cells == layout.names else _EMPTY].append(text)
         elif len(cells) == width:
-            kept.append((number, cells))
+            kept.append((number - layout.header - 1, cells))
         else:
             header = f"the header has {width} (delimiter: {_delimiter_name(layout.mark)})"
             remedy = "Correct the line, or set --delimiter."

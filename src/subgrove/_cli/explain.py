@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import subgrove
-from subgrove._cli.columns import RARE_VALUES
+from subgrove._cli.columns import RARE_VALUES, KnownColumns
 from subgrove._cli.default_model import cross_validate, train
 from subgrove._cli.learning_task import LearningTask, learning_task
 from subgrove._cli.load_model import LoadedModel, columns_for, labels_for, load_model
@@ -121,7 +121,8 @@ def report(options: RebuildOptions, output: Output) -> None:
 
 
 def _read(options: ExplainOptions, loaded: LoadedModel | None) -> FileTable:
-    required = {options.target: "--target"}
+    regression = options.task == "regression"
+    required = {options.target: "--target with --task regression" if regression else "--target"}
     for option, name in (("--time", options.time), ("--group", options.group)):
         if name == options.target:
             raise ParameterError(f"{option} {name} is the target. Name the column that orders or groups the rows.")
@@ -129,10 +130,9 @@ def _read(options: ExplainOptions, loaded: LoadedModel | None) -> FileTable:
     if loaded is not None and loaded.columns is not None:
         required |= dict.fromkeys(loaded.columns, "the model needs it")
         options = replace(options, columns=list(required))
-    reason = ""
-    if options.task == "regression":
-        options, reason = replace(options, numeric=[*options.numeric, options.target]), "--task regression"
-    return read_table_file(options, required=required, keep_all=loaded is not None, numeric_reason=reason)
+    if regression:
+        options = replace(options, numeric=[*options.numeric, options.target])
+    return read_table_file(options, KnownColumns(required, keep_all=loaded is not None))
 
 
 def _used_by(loaded: LoadedModel | None, options: ExplainOptions) -> tuple[str, ...]:

@@ -11,7 +11,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from subgrove._core.text import count_of, first_of
+from subgrove._cli.terminal import quoted
+from subgrove._core.text import count_of
 
 NUMERIC_SHARE = 0.9  # of the cells with a value, from which on a column is numeric
 _CODES = "USD|EUR|GBP|CHF|JPY|CNY|INR|CAD|AUD|NZD|SEK|NOK|DKK|PLN|CZK|HUF|BRL|MXN|ZAR|RUB|TRY|KRW|Rs|Fr|kr|zł|Kč|Ft"
@@ -142,8 +143,8 @@ class NumericText:
 
 def odd_cells(counts: Mapping[str, int], what: str) -> list[str]:
     """Return a note on cells that are read as missing, if there are any."""
-    shown = first_of([repr(text[:24]) for text in counts], 3)
-    return [f"{count_of(sum(counts.values()), 'cell')} read as missing, not a {what}: {shown}"] if len(counts) else []
+    cells = count_of(sum(counts.values()), "cell")
+    return [f"{cells} read as missing, not a {what}: {quoted(counts, 3, 24)}"] if counts else []
 
 
 def _numbers(text: str) -> Iterator[tuple[str, Number]]:

@@ -7,18 +7,16 @@ called .csv is rejected.
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
-from shutil import copyfileobj
 from typing import Any
 from zipfile import ZipFile, is_zipfile
 
 from subgrove._cli.columns import (
+    NOTHING_KNOWN,
     InferredColumn,
     KnownColumns,
     RawTable,
@@ -31,13 +29,11 @@ from subgrove._cli.csv_records import open_bytes, read_csv
 from subgrove._cli.options import DataOptions
 from subgrove._cli.terminal import Output, quoted
 from subgrove._cli.typed_files import read_excel, read_parquet
-from subgrove._core.files import TemporaryFolder
 from subgrove._core.text import count_of, first_of
 from subgrove._data.columns import OTHER
 from subgrove.exceptions import InputError, ParameterError
 
 MOST_COLUMNS = 500
-STDIN = "-"
 _OTHER_FORMATS = {
     b"PK\x03\x04": "a zip archive",
     b"\xd0\xcf\x11\xe0": "an Excel workbook of the format before 2007 (.xls), or protected by a password",
@@ -76,38 +72,14 @@ class FileTable:
     sampling: str
 
 
-def read_table_file(
-    options: DataOptions,
-    *,
-    required: Mapping[str, str] | None = None,
-    keep_all: bool = False,
-    numeric_reason: str = "",
-    formats: Mapping[str, str] | None = None,
-) -> FileTable:
-    """Read the table of a file.
-
-    Parameters
-    ----------
-    options : DataOptions
-    required : mapping, optional
-        Columns that must be in the file and are kept whatever they hold, with the reason.
-    keep_all : bool, default False
-        Whether all columns and levels are kept, for a fitted model that was trained on them.
-    numeric_reason : str, optional
-        Why columns are numeric, for errors.
-    formats : mapping, optional
-        Decimal separators and date formats of columns, if they are known.
-    """
+def read_table_file(options: DataOptions, known: KnownColumns = NOTHING_KNOWN) -> FileTable:
+    """Read the table of a file."""
     import pandas as pd
 
-    required = required or {}
-    raw = _read_raw(options, partial(_columns_to_read, options, required))
-    resolved: dict[str, Any] = {
-        option: selected_columns(getattr(options, option), list(raw.columns), f"--{option}")
-        for option in ("columns", "nominal", "numeric")
-    }
-    known = KnownColumns(replace(options, **resolved), list(required), numeric_reason, formats or {}, keep_all)
-    inferred = infer_columns(raw, known)
+    raw = _read_raw(options, partial(_columns_to_read, options, known.required))
+    kinds = ("columns", "nominal", "numeric")
+    named = {kind: selected_columns(getattr(options, kind), list(raw.rows), f"--{kind}") for kind in kinds}
+    inferred = infer_columns(raw, replace(options, **named), known)
     columns = tuple(column for _, column in inferred)
     frame = pd.DataFrame({column.name: values for values, column in inferred if not column.left_out})
     if frame.shape[1] < 2:
@@ -118,20 +90,17 @@ def read_table_file(
         rows = f"{len(frame):,} of the {raw.total:,} rows of {options.data.name}"
         sampling = f"Based on a random sample of {rows} (random state {options.random_state})."
         notes = (*raw.notes, f"{sampling} Use more with --sample-size.")
-    return FileTable(options.data, frame, columns, raw.total, notes, sampling)
+    return FileTable(options.data, frame.reset_index(drop=True), columns, raw.total, notes, sampling)
 
 
 def read_like(options: DataOptions, like: FileTable, *, keep_all: bool = False) -> FileTable:
     """Read more rows with the columns of another table; kinds and merged levels are those of that table."""
     kinds = {column.name: column.kind for column in like.columns if column.name in like.frame}
     nominal, numeric = ([name for name in kinds if kinds[name] == kind] for kind in ("nominal", "numeric"))
-    table = read_table_file(
-        replace(options, columns=list(kinds), drop=[], nominal=nominal, numeric=numeric),
-        required=dict.fromkeys(kinds, f"{like.path} has it"),
-        keep_all=keep_all,
-        numeric_reason=f"{like.path} has numbers there",
-        formats={column.name: column.format for column in like.columns},
-    )
+    required = {name: f"{like.path} has {'numbers there' if name in numeric else 'it'}" for name in kinds}
+    known = KnownColumns(required, {column.name: column.format for column in like.columns}, keep_all)
+    options = replace(options, columns=list(kinds), drop=[], nominal=nominal, numeric=numeric)
+    table = read_table_file(options, known)
     frame = table.frame[list(kinds)].copy()
     for name, kind in kinds.items():
         if (frame[name].dtype.kind == "M") != (kind == "date") and frame[name].notna().any():
@@ -141,17 +110,13 @@ def read_like(options: DataOptions, like: FileTable, *, keep_all: bool = False) 
     return replace(table, frame=frame)
 
 
-@contextmanager
-def input_as_file(options: Any) -> Iterator[Any]:
-    """Replace standard input (-) as the data of a command by a temporary file."""
-    if str(getattr(options, "data", "")) != STDIN:
-        yield options
-        return
-    with TemporaryFolder() as folder:
-        path = folder / "standard input"
-        with path.open("wb") as file:
-            copyfileobj(sys.stdin.buffer, file)
-        yield replace(options, data=path)
+def _with_levels_of(values: Any, known: Any, key: Callable[[str], str]) -> Any:
+    """Return a nominal column with the levels of another one first, spelled and merged as there."""
+    levels = {key(level): level for level in known.cat.categories}
+    values = values.cat.rename_categories({level: levels.get(key(level), level) for level in values.cat.categories})
+    if OTHER in known.cat.categories:
+        return merge_levels(values, known.cat.categories.drop(OTHER))
+    return values.cat.set_categories(known.cat.categories.append(values.cat.categories).unique())
 
 
 def print_columns(table: FileTable, output: Output, target: str | None = None) -> None:
@@ -169,11 +134,10 @@ def selected_columns(selected: Sequence[str], names: Sequence[str], option: str)
     """Return the columns that an option names, one by one or separated by commas."""
     columns: list[str] = []
     for text in selected:
-        parts = [text] if text in names else [part.strip() for part in text.split(",") if part.strip()]
-        for part in parts:
-            if part not in names:
-                raise ParameterError(f"{option}: there is no column {part!r}. {_suggest(part, names)}")
-            columns.append(part)
+        columns += [text] if text in names else filter(None, map(str.strip, text.split(",")))
+    for name in columns:
+        if name not in names:
+            raise ParameterError(f"{option}: there is no column {name!r}. {_suggest(name, names)}")
     return tuple(dict.fromkeys(columns))
 
 
@@ -203,15 +167,14 @@ def _columns_to_read(options: DataOptions, required: Mapping[str, str], names: S
 
     `required` maps columns that must be in the file to the reason, which is shown if they are not.
     """
+    dropped = selected_columns(options.drop, names, "--drop")
     for name, reason in required.items():
         if name not in names:
             raise InputError(f"{options.data} has no column {name!r} ({reason}). {_suggest(name, names)}")
-    dropped = selected_columns(options.drop, names, "--drop")
-    for name in dropped:
-        if name in required:
-            raise ParameterError(f"--drop: {name!r} cannot be left out ({required[name]}). Name other columns.")
-    selected = [*selected_columns(options.columns, names, "--columns"), *required] if options.columns else names
-    columns = [name for name in dict.fromkeys(selected) if name not in dropped]
+        if name in dropped:
+            raise ParameterError(f"--drop: {name!r} cannot be left out ({reason}). Name other columns.")
+    selected = {*selected_columns(options.columns, names, "--columns"), *required} if options.columns else {*names}
+    columns = [name for name in names if name in selected and name not in dropped]
     if len(columns) > MOST_COLUMNS:
         limit = f"{len(columns):,} columns; at most {MOST_COLUMNS} can be explained at once"
         raise InputError(f"{options.data} has {limit}. Select some, as in --columns {','.join(columns[:2])}")
@@ -240,16 +203,4 @@ def _read_raw(options: DataOptions, select: SelectColumns) -> RawTable:
     for mark, what in _OTHER_FORMATS.items():
         if head.startswith(mark):
             raise InputError(f"{path} is {what}. Save it as CSV, Excel (.xlsx) or Parquet, and pass that file.")
-    if head.startswith(b"PAR1"):
-        return read_parquet(path, select, options)
-    return read_csv(path, select, options)
-
-
-def _with_levels_of(values: Any, known: Any, key: Callable[[str], str]) -> Any:
-    """Return a nominal column with the levels of another one first, spelled and merged as there."""
-    levels = {key(str(level)): str(level) for level in known.cat.categories}
-    values = values.cat.rename_categories({level: levels.get(key(level), level) for level in values.cat.categories})
-    if OTHER in levels.values():
-        return merge_levels(values, tuple(level for level in levels.values() if level != OTHER))
-    new = [level for level in values.cat.categories if level not in levels.values()]
-    return values.cat.set_categories([*levels.values(), *new])
+    return (read_parquet if head.startswith(b"PAR1") else read_csv)(path, select, options)

@@ -118,9 +118,9 @@ def number(value: float | None) -> str:
     return "" if value is None or value != value else number_text(value)
 
 
-def quoted(names: Iterable[Any], most: int = 5) -> str:
-    """List the first names in quotes."""
-    return first_of([repr(str(name)) for name in names], most)
+def quoted(names: Iterable[Any], most: int = 5, width: int | None = None) -> str:
+    """List the first names in quotes, each cut to a width."""
+    return first_of([repr(str(name)[:width]) for name in names], most)
 
 
 def check_output(path: Path | None, option: str, suffixes: tuple[str, ...], options: Any) -> None:

@@ -34,7 +34,7 @@ def _damage_as_error(path: Path, what: str) -> Iterator[None]:
     except (SubgroveError, MemoryError):
         raise
     except Exception as error:
-        text = str(error).partition("\n")[0].split(": ")[-1].rstrip(".") or type(error).__name__
+        text = str(error).partition("\n")[0].split("': ")[-1].rstrip(".") or type(error).__name__
         raise InputError(f"{path} is damaged, or not {what} that can be read: {text}.") from error
 
 
@@ -85,6 +85,7 @@ def _without_end(row: Any) -> list[Any]:
 def read_parquet(path: Path, select: SelectColumns, options: DataOptions) -> RawTable:
     """Read the selected columns of a sample of the rows of a file, or of the files of a folder or pattern."""
     import narwhals.stable.v2 as nw
+    import pandas as pd
 
     from subgrove._scale.large_data import read_chunks
     from subgrove._scale.readers import sample_rows
@@ -103,7 +104,8 @@ def read_parquet(path: Path, select: SelectColumns, options: DataOptions) -> Raw
         sample = sample_rows(data, names, options.sample_size, options.random_state)
         order = sample.rows.argsort()
         table = nw.from_native(sample.table, eager_only=True)[order.tolist()]
-        return RawTable({name: table[name].to_list() for name in names}, sample.rows[order].tolist(), data.n_rows)
+        columns = {name: pd.Series(table[name].to_list(), sample.rows[order], dtype=object) for name in names}
+        return RawTable(pd.DataFrame(columns), data.n_rows)
 
 
 def _source(path: Path) -> Any:
