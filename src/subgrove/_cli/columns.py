@@ -158,11 +158,11 @@ def _typed_values(values: Any, declared: str, nominal: bool) -> Typed:
     """Return values of a declared type."""
     import pandas as pd
 
-    if declared == "boolean" or (nominal and declared in _NUMBERS):
-        texts = values.map(str if declared == "boolean" else lambda one: format_number(float(one)), na_action="ignore")
-        return _levels(texts), [], ""
+    if declared == "boolean":
+        return _levels(values.map(str, na_action="ignore")), [], ""
     if declared in _NUMBERS:
-        return _finite(values.astype(float), [])
+        numbers = values.astype(float)
+        return (_levels(numbers.map(format_number, na_action="ignore")), [], "") if nominal else _finite(numbers, [])
     if declared == "timedelta":
         return pd.to_timedelta(values).dt.total_seconds(), ["in seconds"], ""
     if declared in ("date", "datetime"):

@@ -31,6 +31,7 @@ from typing import IO, NamedTuple, cast
 
 from subgrove._cli.columns import RawTable, SelectColumns
 from subgrove._cli.options import DataOptions
+from subgrove._cli.terminal import quoted
 from subgrove._core.text import count_of, first_of
 from subgrove.exceptions import InputError, ParameterError
 
@@ -42,6 +43,7 @@ _EMPTY = "without values"
 _SEPARATOR_LINE = re.compile(r'\ufeff?"?sep=(.)"?\s*', re.IGNORECASE)  # as Excel writes it
 _TOTAL = re.compile(r"((grand|sub)[ -]?)?totale?s?|sum|summe|(ins)?gesamt(summe)?|somme|suma|totaal", re.IGNORECASE)
 _NUMBER = re.compile(r"\W*\d")
+_YEAR = re.compile(r"(19|20)\d\d")
 _HEAD = 1 << 16  # bytes that an encoding is detected from
 _CONTROL = re.compile(rb"[\x01-\x08\x0e-\x1a\x1c-\x1f]")
 _NOT_WESTERN = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")  # bytes that Windows-1252 does not define
@@ -54,12 +56,12 @@ Record = tuple[int, int, str]  # number of the record, from 0; its first line; i
 
 
 class Layout(NamedTuple):
-    """How records are split: the delimiter, the position of the header, the column names, and notes."""
+    """How records are split: the delimiter, the number of the header, the column names, and notes."""
 
     mark: str
     header: int
     names: list[str]
-    notes: tuple[str, ...]
+    notes: list[str]
 
 
 def read_csv(path: Path, select: SelectColumns, options: DataOptions) -> RawTable:
@@ -77,27 +79,22 @@ def read_csv(path: Path, select: SelectColumns, options: DataOptions) -> RawTabl
         encoding, note = detected_encoding(path)
 
 
-def read_lines(lines: Iterator[str], path: Path, select: SelectColumns, options: DataOptions, *notes: str) -> RawTable:
-    """Read lines of delimited text, as `read_csv` does; the given notes come before those on the lines."""
+def read_lines(lines: Iterator[str], path: Path, select: SelectColumns, options: DataOptions, note: str) -> RawTable:
+    """Read lines of delimited text, as `read_csv` does; the given note comes before those on the lines."""
     import pandas as pd
 
     records = _records(lines, path, numbers := count())
     first = list(islice(records, _N_FIRST))
-    if not first:
-        raise InputError(f"{path} contains only empty lines.")
     layout = _detect_layout(first, options.delimiter, path)
     selected = select(layout.names)
-    rows = chain(first[layout.header + 1 :], records)
+    rows = chain((one for one in first if one[0] > layout.header), records)
     sample = _reservoir_sample(rows, options.sample_size, Random(options.random_state))
-    kept, left_out = _rows_of_table(sample, layout, path)
-    if not kept:
-        raise InputError(f"{path} has a header but no rows with values.")
-    positions, cells = zip(*kept, strict=True)
+    table, left_out = _rows_of_table(sample, layout, path)
     n_rows = next(numbers) - layout.header - 1
     return RawTable(
-        pd.DataFrame(list(cells), positions, layout.names, dtype=object)[selected],
-        total=n_rows if len(sample) < n_rows else len(kept),
-        notes=(*filter(None, notes), *layout.notes, *left_out),
+        pd.DataFrame(table.values(), table, layout.names, dtype=object)[selected],
+        total=n_rows if len(sample) < n_rows else len(table),
+        notes=(*filter(None, [note]), *layout.notes, *left_out),
         untyped=True,
         decimal_comma=layout.mark != ",",
     )
@@ -108,8 +105,8 @@ def _records(lines: Iterator[str], path: Path, numbers: Iterator[int]) -> Iterat
     start, record, is_open = 0, "", False  # whether a quote is not closed
     for n_lines, line in enumerate(lines, start=1):
         if len(line) > LONGEST_LINE:
-            size = f"{LONGEST_LINE >> 20} MB (line {n_lines})"
-            raise InputError(f"{path} has a line of more than {size}. Expected a table with one line per row.")
+            remedy = "Expected a table with one line per row."
+            raise InputError(f"{path} has a line of more than {LONGEST_LINE >> 20} MB (line {n_lines}). {remedy}")
         if "\0" in line:
             raise _binary_error(path, n_lines)
         start, record = (start, record + line) if is_open else (n_lines, line)
@@ -141,33 +138,38 @@ def _cells(record: Record, mark: str, path: Path) -> list[str]:
     _, line, text = record
     try:
         return next(csv.reader([text], delimiter=mark))
-    except csv.Error as error:
-        what = f"cannot be parsed: {error}."
-        if "new-line" in str(error):  # the odd quote was inside a cell, so it did not open a quoted one
-            remedy = 'Quote the cell and double the quotes inside: "5"" pipe".'
-            what = f'has a quote (") inside a cell that does not start with one. {remedy}'
-        raise InputError(f"Line {line} of {path} {what}") from error
+    except csv.Error as error:  # an odd quote was inside a cell and did not open one, or a cell is too long for `csv`
+        what = f'a cell of more than {csv.field_size_limit():,} characters, or a quote (") inside a cell'
+        remedy = 'Quote the cell and double the quotes inside: "5"" pipe".'
+        raise InputError(f"Line {line} of {path} has {what} that does not start with one. {remedy}") from error
 
 
-def _rows_of_table(sample: list[Record], layout: Layout, path: Path) -> tuple[list[tuple[int, list[str]]], list[str]]:
-    """Return numbers and cells of the rows of the table, and notes on other lines."""
-    width, kept, others = len(layout.names), [], defaultdict[str, list[str]](list)
+def _rows_of_table(sample: list[Record], layout: Layout, path: Path) -> tuple[dict[int, list[str]], list[str]]:
+    """Return the cells of the rows of the table by their positions, and notes on other lines."""
+    width, table, others = len(layout.names), dict[int, list[str]](), defaultdict[str, list[str]](list)
     rows = [(record, _cells(record, layout.mark, path)) for record in sample]
     is_table = any(len(cells) >= width for _, cells in rows[:-_N_LAST] or rows)
     while is_table and rows and (what := _other_line(rows, width)) and len(others[what]) < _N_LAST:
         others[what].append(rows.pop()[0][2])
     for (number, line, text), every in rows:
         cells = every if any(every[width:]) else every[:width]
-        if not any(map(str.strip, cells)) or cells == layout.names:
-            others["that repeats the header" if cells == layout.names else _EMPTY].append(text)
+        if cells == layout.names:
+            others["that repeats the header"].append(text)
+        elif not any(map(str.strip, cells)):
+            others[_EMPTY].append(text)
         elif len(cells) == width:
-            kept.append((number - layout.header - 1, cells))
+            table[number - layout.header - 1] = cells
         else:
-            header = f"the header has {width} (delimiter: {_delimiter_name(layout.mark)})"
+            header = f"the header has {width} (delimiter: {DELIMITERS.get(layout.mark, repr(layout.mark))})"
             remedy = "Correct the line, or set --delimiter."
             raise InputError(f"Line {line} of {path} has {len(cells)} cells, {header}. {remedy}")
-    found = {what: lines for what, lines in others.items() if lines}
-    return kept, [f"{count_of(len(lines), 'line')} {what} left out: {_shown(lines)}." for what, lines in found.items()]
+    if not table:
+        raise InputError(f"{path} has a header but no rows with values.")
+    return table, [_left_out(what, lines) for what, lines in others.items()]
+
+
+def _left_out(what: str, lines: list[str]) -> str:
+    return f"{count_of(len(lines), 'line')} {what} left out: {quoted(map(str.strip, lines), 2, 60)}."
 
 
 def _other_line(rows: list[tuple[Record, list[str]]], width: int) -> str:
@@ -184,50 +186,41 @@ def _other_line(rows: list[tuple[Record, list[str]]], width: int) -> str:
     return "at the end with totals" if _TOTAL.fullmatch(word) else ""
 
 
-def _shown(lines: list[str]) -> str:
-    return first_of([repr(line.strip()[:60]) for line in lines], 2)
-
-
-def _delimiter_name(mark: str) -> str:
-    return DELIMITERS.get(mark, repr(mark))
-
-
 def _parse_delimiter(delimiter: str) -> str:
     """Return the delimiter of --delimiter, a character or the name of one."""
     words = {name: mark for mark, name in DELIMITERS.items()} | {"\\t": "\t", "space": " "}
     mark = words.get(delimiter, delimiter)
     if len(mark) != 1 or mark in '"\r\n':
-        names = "one character, tab, comma, semicolon or space"
-        raise ParameterError(f"--delimiter must be {names}; got {delimiter!r}.")
+        raise ParameterError(f"--delimiter must be one character, tab, comma, semicolon or space; got {delimiter!r}.")
     return mark
 
 
 def _detect_layout(first: list[Record], delimiter: str | None, path: Path) -> Layout:
     """Detect the delimiter, the header and the column names from the first records."""
-    declared = _SEPARATOR_LINE.fullmatch(first[0][2])
-    texts = [text for _, _, text in first[bool(declared) :]] or [""]
+    declared = _SEPARATOR_LINE.fullmatch(first[0][2]) if first else None
+    records = first[1:] if declared else first
+    if not records:
+        raise InputError(f"{path} contains only empty lines.")
+    texts = [text for _, _, text in records]
     mark = _parse_delimiter(delimiter) if delimiter else declared[1] if declared else _detect_delimiter(texts)
     split = [_split(text, mark) for text in texts]
     width = Counter(map(len, split)).most_common(1)[0][0]
     at = next((at for at in range(len(split)) if not _is_title(split[at : at + 2], width)), 0)
-    names = _cells(first[bool(declared) :][at], mark, path) if texts[at] else [""]
+    names, rows = _cells(records[at], mark, path), split[at + 1 :]
     names[0] = names[0].lstrip("\ufeff")
     while len(names) > max(width, 1) and not names[-1]:
         names.pop()
-    if len(names) == width - 1 and len(split) > at + 1:  # rows with names, or with a delimiter at their end
-        ends = [cells[-1] for cells in split[at + 1 :] if len(cells) == width]
-        names = [*names, ""] if not any(ends) else ["", *names]
+    if len(names) == width - 1 and rows:  # which have names, or a delimiter at their end
+        names = ["", *names] if any(cells[-1] for cells in rows if len(cells) == width) else [*names, ""]
     if len(names) == 1:
         remedy = "If the cells have another delimiter, set it with --delimiter."
         raise InputError(f"{path} has one column, {names[0][:60]!r}; at least two are needed. {remedy}")
-    names, notes = _unique([name.strip() or f"column_{place}" for place, name in enumerate(names, start=1)])
-    if all(re.fullmatch(r"-?[\d.,]+", name) and not re.fullmatch(r"(19|20)\d\d", name) for name in names):
-        notes.insert(0, "The first line has numbers only, and is read as column names. Add a header if it is a row.")
-    if at:
-        notes.insert(0, f"{count_of(at, 'line')} above the header left out: {_shown(texts[:at])}.")
-    if mark != ",":
-        notes.insert(0, f"Delimiter: {_delimiter_name(mark)}.")
-    return Layout(mark, at + bool(declared), names, tuple(notes))
+    notes = [f"Delimiter: {DELIMITERS.get(mark, repr(mark))}."] if mark != "," else []
+    notes += [_left_out("above the header", texts[:at])] if at else []
+    if all(re.fullmatch(r"-?[\d.,]+", name.strip()) and not _YEAR.fullmatch(name.strip()) for name in names):
+        notes.append("The first line has numbers only, and is read as column names. Add a header if it is a row.")
+    names = [name.strip() or f"column_{place}" for place, name in enumerate(names, start=1)]
+    return Layout(mark, records[at][0], _unique(names, notes), notes)
 
 
 def _is_title(records: list[list[str]], width: int) -> bool:
@@ -239,18 +232,19 @@ def _is_title(records: list[list[str]], width: int) -> bool:
     return len(cells) < width or (n_filled <= max(1, width // 3) and (width > 2 or bool(cells[0])) and width > 1)
 
 
-def _unique(names: list[str]) -> tuple[list[str], list[str]]:
-    """Return different names, and a note if some were repeated."""
-    found: dict[str, None] = {}
+def _unique(names: list[str], notes: list[str]) -> list[str]:
+    """Return different names; add a note if some were repeated."""
+    found: dict[str, str] = {}
     numbers: Counter[str] = Counter()
     for name in names:
         new = name
         while new in found:
             numbers[name] += 1
             new = f"{name}_{numbers[name] + 1}"
-        found[new] = None
-    renamed = [f"{old!r} is {new!r}" for old, new in zip(names, found, strict=True) if old != new]
-    return list(found), [f"Repeated column names: the second {first_of(renamed, 3)}."] if renamed else []
+        found[new] = name
+    renamed = [f"{name!r} is {new!r}" for new, name in found.items() if name != new]
+    notes += [f"Repeated column names: the second {first_of(renamed, 3)}."] if renamed else []
+    return list(found)
 
 
 def _detect_delimiter(texts: list[str]) -> str:
