@@ -11,6 +11,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -112,29 +113,26 @@ class KnownColumns:
     keep_all: bool = False
 
 
-NOTHING_KNOWN = KnownColumns()
-
-
 def infer_columns(raw: RawTable, options: DataOptions, known: KnownColumns) -> list[tuple[Any, InferredColumn]]:
     """Return pandas columns of a definite kind, and their descriptions."""
     import pandas as pd
 
     missing = {*options.na, *(MISSING if raw.untyped else ("",))}
-    declared, texts = dict[str, str](), dict[str, Any]()
-    for name, values in raw.rows.items():
-        declared[name] = "string" if raw.untyped else pd.api.types.infer_dtype(values, skipna=True)
-        if declared[name] == "string":
-            stripped = values.str.strip()
-            texts[name] = stripped.mask(stripped.isin(missing))
+    texts = {
+        name: values.str.strip().mask(lambda text: text.isin(missing))
+        for name, values in raw.rows.items()
+        if raw.untyped or pd.api.types.infer_dtype(values, skipna=True) == "string"
+    }
     numbers = {name: NumericText(Counter(text.dropna())) for name, text in texts.items()}
     clear = [one.decimals[0] for one in numbers.values() if len(one.decimals) == 1 and one.share >= NUMERIC_SHARE]
-    typed = [
-        _typed_text(texts[name], numbers[name], raw, options, known, clear)
-        if name in texts
-        else _typed_values(values, declared[name], name in options.nominal)
-        for name, values in raw.rows.items()
-    ]
-    return [_describe(one, raw, options, known) for one in typed]
+    columns = []
+    for name, values in raw.rows.items():
+        if name in texts:
+            typed = _typed_text(texts[name], numbers[name], clear, raw, options, known)
+        else:
+            typed = _typed_values(values, name in options.nominal)
+        columns.append(_describe(typed, raw, options, known))
+    return columns
 
 
 def _describe(typed: Typed, raw: RawTable, options: DataOptions, known: KnownColumns) -> tuple[Any, InferredColumn]:
@@ -154,10 +152,11 @@ def _describe(typed: Typed, raw: RawTable, options: DataOptions, known: KnownCol
     return series, InferredColumn(name, kind, missing, _summary(series, kind), "; ".join(notes), left_out, form)
 
 
-def _typed_values(values: Any, declared: str, nominal: bool) -> Typed:
+def _typed_values(values: Any, nominal: bool) -> Typed:
     """Return values of a declared type."""
     import pandas as pd
 
+    declared = pd.api.types.infer_dtype(values, skipna=True)
     if declared == "boolean":
         return _levels(values.map(str, na_action="ignore")), [], ""
     if declared in _NUMBERS:
@@ -171,7 +170,7 @@ def _typed_values(values: Any, declared: str, nominal: bool) -> Typed:
 
 
 def _typed_text(
-    texts: Any, numbers: NumericText, raw: RawTable, options: DataOptions, known: KnownColumns, clear: list[str]
+    texts: Any, numbers: NumericText, clear: list[str], raw: RawTable, options: DataOptions, known: KnownColumns
 ) -> Typed:
     """Return text as numbers, dates or levels."""
     name, notes, share = texts.name, [], numbers.share
@@ -190,7 +189,7 @@ def _typed_text(
     elif numbers.are_codes and not required:
         notes = ["codes of digits, read as levels"]
     elif required or share >= NUMERIC_SHARE:
-        others = [known.formats.get(name)] if known.formats.get(name) else clear
+        others = known.formats.get(name) or clear
         found, notes, decimal = numbers.read(options.decimal, others, raw.decimal_comma)
         return _finite(texts.map(found).astype(float), notes, decimal)
     elif share >= _MIN_SHARE:
@@ -217,13 +216,14 @@ def _parse_dates(texts: Any, numbers: NumericText, known: str, day_first: bool |
     if numbers.share >= NUMERIC_SHARE and not plain.str.fullmatch(_DAY).all():
         return None
     plain = plain.str.replace(r"(?<=\d)[ -](?=[A-Za-z]{3})|(?<=[A-Za-z]{3})[ -](?=\d)", " ", regex=True)
-    times, n_cells = dict[str, Any](), dict[str, int]()
-    for form in filter(None, (known, *_date_formats(plain, day_first))):
-        times[form] = pd.to_datetime(plain, format=form, utc=True, errors="coerce").dt.tz_localize(None)
-        n_cells[form] = counts[times[form].notna()].sum()
-    best = [form for form, n in n_cells.items() if n == max(n_cells.values())]
-    if not best or n_cells[best[0]] < NUMERIC_SHARE * counts.sum():
+    forms = filter(None, (known, *_date_formats(plain, day_first)))
+    parse: Any = partial(pd.to_datetime, plain, utc=True, errors="coerce")
+    times = {form: parse(format=form).dt.tz_localize(None) for form in forms}
+    n_cells = {form: counts[found.notna()].sum() for form, found in times.items()}
+    most = max(n_cells.values(), default=0)
+    if most < NUMERIC_SHARE * counts.sum():
         return None
+    best = [form for form, n in n_cells.items() if n == most]
     form, found = best[0], times[best[0]]
     order = {"%m/%d": "month/day/year", "%d/%m": "day/month/year"}.get(form[:5].replace("-", "/"), "")
     notes = [order + (" assumed (--day-first for the other order)" if len(best) > 1 else "")] if order else []

@@ -10,12 +10,12 @@ from typing import Any
 import subgrove
 from subgrove._cli.columns import RARE_VALUES, KnownColumns
 from subgrove._cli.default_model import cross_validate, train
+from subgrove._cli.file_formats import check_readable
 from subgrove._cli.learning_task import LearningTask, learning_task
 from subgrove._cli.load_model import LoadedModel, columns_for, labels_for, load_model
 from subgrove._cli.options import DemoOptions, ExplainOptions, RebuildOptions, ReportOptions
 from subgrove._cli.reading import (
     FileTable,
-    check_readable,
     feature_names,
     print_columns,
     read_like,

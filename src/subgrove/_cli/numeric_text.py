@@ -69,13 +69,11 @@ class NumericText:
 
     def __init__(self, counts: Mapping[str, int]) -> None:
         self.counts = counts
-        self.styles: dict[str, dict[str, Number]] = {decimal: {} for decimal in _STYLES}
+        found: dict[str, dict[str, Number]] = {decimal: {} for decimal in _STYLES}
         for text in counts:
             for decimal, number in _numbers(text):
-                self.styles[decimal][text] = number
-        for decimal, found in self.styles.items():
-            unit = self._unit(found)
-            self.styles[decimal] = {text: one for text, one in found.items() if one.unit in ("", unit)}
+                found[decimal][text] = number
+        self.styles = {decimal: self._of_one_unit(numbers) for decimal, numbers in found.items()}
         n_cells = {decimal: self.n_cells(texts) for decimal, texts in self.styles.items()}
         n = max(n_cells.values())
         self.decimals = [decimal for decimal in _STYLES if n_cells[decimal] == n]
@@ -131,14 +129,14 @@ class NumericText:
         notes += odd_cells({text: n for text, n in self.counts.items() if text not in numbers}, "number")
         return {text: one.value for text, one in numbers.items()}, notes, decimal
 
-    def _unit(self, numbers: Mapping[str, Number]) -> str:
-        """Return the most frequent unit; "" if there is none, or few cells have it and it is not money or percent."""
+    def _of_one_unit(self, numbers: Mapping[str, Number]) -> dict[str, Number]:
+        """Return the numbers without a unit, and those with the most frequent one if it is money, percent or usual."""
         cells: Counter[str] = Counter()
         for text, one in numbers.items():
             cells[one.unit] += self.counts[text]
-        total, _ = cells.total(), cells.pop("", 0)
-        unit, n = cells.most_common(1)[0] if cells else ("", 0)
-        return unit if 2 * n > total or _SIGN.fullmatch(unit) else ""
+        unit = max(cells, key=lambda unit: (unit != "", cells[unit]), default="")
+        units = ("", unit) if 2 * cells[unit] > cells.total() or _SIGN.fullmatch(unit) else ("",)
+        return {text: one for text, one in numbers.items() if one.unit in units}
 
 
 def odd_cells(counts: Mapping[str, int], what: str) -> list[str]:

@@ -1,49 +1,23 @@
-"""Read a file into a table of typed columns, with notes on everything that was inferred.
-
-The format is detected from the content, not from the name: a Parquet file called .csv is read as Parquet, and an image
-called .csv is rejected.
-"""
+"""Read a file into a table of typed columns, with notes on everything that was inferred."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import Any
-from zipfile import ZipFile, is_zipfile
 
-from subgrove._cli.columns import (
-    NOTHING_KNOWN,
-    InferredColumn,
-    KnownColumns,
-    RawTable,
-    SelectColumns,
-    infer_columns,
-    merge_levels,
-    spelling,
-)
-from subgrove._cli.csv_records import open_bytes, read_csv
+from subgrove._cli.columns import InferredColumn, KnownColumns, infer_columns, merge_levels, spelling
+from subgrove._cli.file_formats import read_file
 from subgrove._cli.options import DataOptions
 from subgrove._cli.terminal import Output, quoted
-from subgrove._cli.typed_files import read_excel, read_parquet
 from subgrove._core.text import count_of, first_of
 from subgrove._data.columns import OTHER
 from subgrove.exceptions import InputError, ParameterError
 
 MOST_COLUMNS = 500
-_OTHER_FORMATS = {
-    b"PK\x03\x04": "a zip archive",
-    b"\xd0\xcf\x11\xe0": "an Excel workbook of the format before 2007 (.xls), or protected by a password",
-    b"BZh": "compressed by bzip2",
-    b"\xfd7zXZ": "compressed by xz",
-    b"\x28\xb5\x2f\xfd": "compressed by zstd",
-    b"ARROW1": "an Arrow (Feather) file",
-    b"SQLite format 3": "an SQLite database",
-    b"%PDF": "a PDF document",
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,11 +46,12 @@ class FileTable:
     sampling: str
 
 
-def read_table_file(options: DataOptions, known: KnownColumns = NOTHING_KNOWN) -> FileTable:
+def read_table_file(options: DataOptions, known: KnownColumns | None = None) -> FileTable:
     """Read the table of a file."""
     import pandas as pd
 
-    raw = _read_raw(options, partial(_columns_to_read, options, known.required))
+    known = known or KnownColumns()
+    raw = read_file(options, partial(_columns_to_read, options, known.required))
     kinds = ("columns", "nominal", "numeric")
     named = {kind: selected_columns(getattr(options, kind), list(raw.rows), f"--{kind}") for kind in kinds}
     inferred = infer_columns(raw, replace(options, **named), known)
@@ -148,20 +123,6 @@ def feature_names(selected: Sequence[str], X: Any, option: str, target: str | No
     return list(selected_columns(selected, [str(name) for name in X.columns], option))
 
 
-def check_readable(path: Path) -> None:
-    """Reject a path that is not a readable file."""
-    try:
-        if not path.exists():
-            raise InputError(f"There is no file {path}. Check the name and the folder (current folder: {Path.cwd()}).")
-    except OSError as error:
-        raise InputError(f"{str(path)[:80]!r} is not a valid path: {error.strerror}.") from error
-    if not path.is_file():
-        what = "a folder. Pass a file in it" if path.is_dir() else "not a regular file. Pass it to standard input (-)"
-        raise InputError(f"{path} is {what}.")
-    if not os.access(path, os.R_OK):
-        raise InputError(f"{path}: permission to read denied. Change its permissions, or copy it.")
-
-
 def _columns_to_read(options: DataOptions, required: Mapping[str, str], names: Sequence[str]) -> list[str]:
     """Return the columns to read of a file with these column names.
 
@@ -187,20 +148,3 @@ def _suggest(name: str, names: Sequence[str]) -> str:
     """Suggest columns with similar names, else list the columns."""
     close = get_close_matches(name, names, n=3, cutoff=0.6) or [one for one in names if one.lower() == name.lower()]
     return f"Did you mean {' or '.join(map(repr, close))}?" if close else f"The columns are {quoted(names, 8)}."
-
-
-def _read_raw(options: DataOptions, select: SelectColumns) -> RawTable:
-    path = options.data
-    if path.is_dir() or (any(sign in str(path) for sign in "*?[") and not path.exists()):
-        return read_parquet(path, select, options)
-    check_readable(path)
-    if is_zipfile(path) and any(name.startswith("xl/") for name in ZipFile(path).namelist()):
-        return read_excel(path, select, options)
-    with open_bytes(path) as file:
-        head = file.read(16)
-    if not head:
-        raise InputError(f"{path} is empty. Expected a header line with column names, then lines of values.")
-    for mark, what in _OTHER_FORMATS.items():
-        if head.startswith(mark):
-            raise InputError(f"{path} is {what}. Save it as CSV, Excel (.xlsx) or Parquet, and pass that file.")
-    return (read_parquet if head.startswith(b"PAR1") else read_csv)(path, select, options)

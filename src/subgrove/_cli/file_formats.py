@@ -1,12 +1,14 @@
-"""Read files that declare the types of values: Excel workbooks by way of CSV, Parquet as plain Python values.
+"""Recognize the format of a file by its content, and read its rows.
 
-Rows of a sheet become lines of CSV, which are read like those of a text file. Of Parquet, pyarrow and polars give the
-same values.
+The name of a file does not matter: a Parquet file called .csv is read as Parquet, and an image called .csv is rejected.
+Rows of a sheet of Excel become lines of CSV, which are read like those of a text file. Of Parquet, pyarrow and polars
+give the same values.
 """
 
 from __future__ import annotations
 
 import csv
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,15 +17,58 @@ from importlib.util import find_spec
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile, is_zipfile
 
 from subgrove._cli.columns import RawTable, SelectColumns
-from subgrove._cli.csv_records import read_lines
+from subgrove._cli.csv_records import open_bytes, read_csv, read_lines
 from subgrove._cli.options import DataOptions
 from subgrove._cli.terminal import quoted
 from subgrove.exceptions import InputError, ParameterError, SubgroveError
 
 _N_FIRST = 200  # rows that the number of columns is taken from
 _MOST_ROWS = 1 << 20  # of a sheet of Excel
+_OTHER_FORMATS = {
+    b"PK\x03\x04": "a zip archive",
+    b"\xd0\xcf\x11\xe0": "an Excel workbook of the format before 2007 (.xls), or protected by a password",
+    b"BZh": "compressed by bzip2",
+    b"\xfd7zXZ": "compressed by xz",
+    b"\x28\xb5\x2f\xfd": "compressed by zstd",
+    b"ARROW1": "an Arrow (Feather) file",
+    b"SQLite format 3": "an SQLite database",
+    b"%PDF": "a PDF document",
+}
+
+
+def read_file(options: DataOptions, select: SelectColumns) -> RawTable:
+    """Read the selected columns of a sample of the rows; of all rows if there are at most `options.sample_size`."""
+    path = options.data
+    if path.is_dir() or (any(sign in str(path) for sign in "*?[") and not path.exists()):
+        return read_parquet(path, select, options)
+    check_readable(path)
+    if is_zipfile(path) and any(name.startswith("xl/") for name in ZipFile(path).namelist()):
+        return read_excel(path, select, options)
+    with open_bytes(path) as file:
+        head = file.read(16)
+    if not head:
+        raise InputError(f"{path} is empty. Expected a header line with column names, then lines of values.")
+    for mark, what in _OTHER_FORMATS.items():
+        if head.startswith(mark):
+            raise InputError(f"{path} is {what}. Save it as CSV, Excel (.xlsx) or Parquet, and pass that file.")
+    return (read_parquet if head.startswith(b"PAR1") else read_csv)(path, select, options)
+
+
+def check_readable(path: Path) -> None:
+    """Reject a path that is not a readable file."""
+    try:
+        if not path.exists():
+            raise InputError(f"There is no file {path}. Check the name and the folder (current folder: {Path.cwd()}).")
+    except OSError as error:
+        raise InputError(f"{str(path)[:80]!r} is not a valid path: {error.strerror}.") from error
+    if not path.is_file():
+        what = "a folder. Pass a file in it" if path.is_dir() else "not a regular file. Pass it to standard input (-)"
+        raise InputError(f"{path} is {what}.")
+    if not os.access(path, os.R_OK):
+        raise InputError(f"{path}: permission to read denied. Change its permissions, or copy it.")
 
 
 @contextmanager
