@@ -60,6 +60,12 @@ def test_decimal_commas_are_numbers_with_other_delimiters(tmp_path: Path) -> Non
     assert data.columns[0].note == "decimal commas"
 
 
+def test_cells_of_any_length_are_read(tmp_path: Path) -> None:
+    long = "x" * 200_000
+    data = read(tmp_path, f"a,b\n{long},1\n" + "y,2\n" * 20, columns=["a", "b"])
+    assert data.frame["a"].iloc[0] == long
+
+
 def test_quoted_cell_may_contain_line_ends(tmp_path: Path) -> None:
     data = read(tmp_path, 'a,b\r\n"one\r\ntwo",1\r\nthree,2\r\n' + "three,1\r\n" * 20)
     assert data.frame["a"].iloc[0] == "one\r\ntwo"

@@ -83,6 +83,7 @@ def read_lines(lines: Iterator[str], path: Path, select: SelectColumns, options:
     """Read lines of delimited text, as `read_csv` does; the given note comes before those on the lines."""
     import pandas as pd
 
+    csv.field_size_limit(2 * LONGEST_LINE)  # which no record exceeds; by default cells have at most 131,072 characters
     records = _records(lines, path, numbers := count())
     first = list(islice(records, _N_FIRST))
     layout = _detect_layout(first, options.delimiter, path)
@@ -92,7 +93,7 @@ def read_lines(lines: Iterator[str], path: Path, select: SelectColumns, options:
     table, left_out = _rows_of_table(sample, layout, path)
     n_rows = next(numbers) - layout.header - 1
     return RawTable(
-        pd.DataFrame(table.values(), table, layout.names, dtype=object)[selected],
+        pd.DataFrame.from_dict(table, orient="index", columns=layout.names, dtype=object)[selected],
         total=n_rows if len(sample) < n_rows else len(table),
         notes=(*filter(None, [note]), *layout.notes, *left_out),
         untyped=True,
@@ -138,10 +139,10 @@ def _cells(record: Record, mark: str, path: Path) -> list[str]:
     _, line, text = record
     try:
         return next(csv.reader([text], delimiter=mark))
-    except csv.Error as error:  # an odd quote was inside a cell and did not open one, or a cell is too long for `csv`
-        what = f'a cell of more than {csv.field_size_limit():,} characters, or a quote (") inside a cell'
+    except csv.Error as error:  # an odd quote was inside a cell and did not open one
         remedy = 'Quote the cell and double the quotes inside: "5"" pipe".'
-        raise InputError(f"Line {line} of {path} has {what} that does not start with one. {remedy}") from error
+        what = f'has a quote (") inside a cell that does not start with one. {remedy}'
+        raise InputError(f"Line {line} of {path} {what}") from error
 
 
 def _rows_of_table(sample: list[Record], layout: Layout, path: Path) -> tuple[dict[int, list[str]], list[str]]:

@@ -95,8 +95,7 @@ def _read_features(options: FeatureOptions, output: Output) -> tuple[Any, list[s
     required = {} if options.target is None else {options.target: "--target"}
     table = read_table_file(options, KnownColumns(required))
     print_columns(table, output, options.target)
-    for note in table.notes:
-        output.note(note)
+    output.note(*table.notes)
     X = table.frame if options.target is None else table.frame.drop(columns=options.target)
     return X, feature_names(options.features, X, "--feature", options.target) or None
 

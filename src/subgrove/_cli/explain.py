@@ -14,14 +14,7 @@ from subgrove._cli.file_formats import check_readable
 from subgrove._cli.learning_task import LearningTask, learning_task
 from subgrove._cli.load_model import LoadedModel, columns_for, labels_for, load_model
 from subgrove._cli.options import DemoOptions, ExplainOptions, RebuildOptions, ReportOptions
-from subgrove._cli.reading import (
-    FileTable,
-    feature_names,
-    print_columns,
-    read_like,
-    read_table_file,
-    selected_columns,
-)
+from subgrove._cli.reading import FileTable, feature_names, print_columns, read_like, read_table_file, selected_columns
 from subgrove._cli.splitting import TRAIN_SHARE, dependent_groups, describe_split, known_classes, split_rows, with_roles
 from subgrove._cli.terminal import STDOUT, Output, check_output, number, write_results
 from subgrove._core.text import percent
@@ -69,8 +62,7 @@ def explain(options: ExplainOptions, output: Output) -> None:
     task = with_roles(task, options.time, options.group, _used_by(loaded, options))
     recurring = [column.name for column in table.columns if RARE_VALUES in column.left_out and options.group is None]
     hints = [f"If rows of the same {name} depend on each other, use --group {name}." for name in recurring]
-    for note in (*table.notes, *task.notes, *hints):
-        output.note(note)
+    output.note(*table.notes, *task.notes, *hints)
     features = feature_names(options.features, task.X, "--features", options.target)
     if loaded is None:
         fitted = _train_default(options, table, task, output)
@@ -195,8 +187,7 @@ def _split(options: ExplainOptions, task: LearningTask, output: Output) -> tuple
     """Split the rows at random, by time or by group."""
     learned, held_out = split_rows(task, options.random_state)
     held_out = known_classes(learned, held_out)
-    for note in held_out.notes:
-        output.note(note)
+    output.note(*held_out.notes)
     return learned, held_out
 
 
@@ -209,8 +200,8 @@ def _test_rows(
     held_out = with_roles(
         learning_task(more, options.target, task.kind), options.time, options.group, _used_by(loaded, options)
     )
-    for note in (*more.notes, *(f"{one.name!r}: {one.note}" for one in more.columns if one.note), *held_out.notes):
-        output.note(f"{options.test.name}: {note}")
+    notes = (*more.notes, *(f"{one.name!r}: {one.note}" for one in more.columns if one.note), *held_out.notes)
+    output.note(*(f"{options.test.name}: {note}" for note in notes))
     y = held_out.y if loaded is None else labels_for(loaded, held_out.y, options.target)
     known = y.isin(set(task.y)) if task.kind == "classification" else y.notna()
     if not known.all():
@@ -250,8 +241,7 @@ def _write_report(
     texts = {options.json: report.to_json(), options.markdown: report.to_markdown(), options.out: report.to_html()}
     write_results(texts)  # the page last: it shows that all files are complete
     _print_importance(report.summary, output)
-    for warning in report.summary.warnings:
-        output.note(f"Warning: {warning}")
+    output.note(*(f"Warning: {warning}" for warning in report.summary.warnings))
 
 
 def _print_importance(summary: Any, output: Output) -> None:

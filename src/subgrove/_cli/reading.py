@@ -52,9 +52,11 @@ def read_table_file(options: DataOptions, known: KnownColumns | None = None) -> 
 
     known = known or KnownColumns()
     raw = read_file(options, partial(_columns_to_read, options, known.required))
-    kinds = ("columns", "nominal", "numeric")
-    named = {kind: selected_columns(getattr(options, kind), list(raw.rows), f"--{kind}") for kind in kinds}
-    inferred = infer_columns(raw, replace(options, **named), known)
+    names: dict[str, Any] = {
+        option: selected_columns(getattr(options, option), list(raw.rows), f"--{option}")
+        for option in ("columns", "nominal", "numeric")
+    }
+    inferred = infer_columns(raw, replace(options, **names), known)
     columns = tuple(column for _, column in inferred)
     frame = pd.DataFrame({column.name: values for values, column in inferred if not column.left_out})
     if frame.shape[1] < 2:
