@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from subgrove._cli import csv_records, file_formats
+from subgrove._cli import csv_records, reading
 
 from .commands import error_message, invoke
 
@@ -182,7 +182,7 @@ def test_damaged_parquet_file(make: Make) -> None:
 
 @pytest.mark.parametrize("engine", ["pyarrow", "polars"])
 def test_nested_columns_of_parquet_are_named(make: Make, engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(file_formats, "find_spec", lambda name: name == engine or None)
+    monkeypatch.setattr(reading, "find_spec", lambda name: name == engine or None)
     path = make(b"", "data.parquet")
     pl.DataFrame({"a": [1, 2], "tags": [["x"], ["y", "z"]], "y": [1.0, 2.0]}).write_parquet(path)
     error_message(explain(path), "nested", "'tags'", "--drop")
@@ -215,7 +215,7 @@ def test_folder_without_parquet_files(tmp_path: Path) -> None:
 def test_file_without_read_permission(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     path = make("a,b,y\n" + ROWS)
     monkeypatch.setattr(
-        "subgrove._cli.file_formats.os.access", lambda where, mode: Path(where) != path
+        "subgrove._cli.reading.os.access", lambda where, mode: Path(where) != path
     )  # root may read everything
     error_message(explain(path), "permission")
 
@@ -306,5 +306,5 @@ def test_out_of_memory(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     def too_much(*_: Any, **__: Any) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(file_formats, "read_csv", too_much)
+    monkeypatch.setattr(reading, "read_csv", too_much)
     error_message(explain(make("a,b,y\n" + ROWS)), "not enough memory", "--sample-size")

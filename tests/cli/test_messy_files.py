@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from subgrove._cli import file_formats
+from subgrove._cli import reading
 from subgrove._cli.app import app
 from subgrove._cli.reading import FileTable, read_like, read_table_file
 from subgrove.exceptions import InputError, ParameterError
@@ -68,7 +68,7 @@ def test_sheet_is_selected_by_name(tmp_path: Path) -> None:
 def test_error_for_a_workbook_without_openpyxl_has_the_install_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(file_formats, "find_spec", lambda name: None)
+    monkeypatch.setattr(reading, "find_spec", lambda name: None)
     path = tmp_path / "data.xlsx"
     with ZipFile(path, "w") as archive:
         archive.writestr("xl/workbook.xml", "")

@@ -334,9 +334,9 @@ def typed_file(tmp_path: Path) -> Path:
 def test_parquet_keeps_declared_types_with_both_readers(
     typed_file: Path, engine: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from subgrove._cli import file_formats
+    from subgrove._cli import reading
 
-    monkeypatch.setattr(file_formats, "find_spec", lambda name: name == engine or None)
+    monkeypatch.setattr(reading, "find_spec", lambda name: name == engine or None)
     data = read_table_file(options(typed_file))
     kinds = {one.name: one.kind for one in data.columns}
     assert kinds == {
@@ -358,11 +358,11 @@ def test_parquet_keeps_declared_types_with_both_readers(
 
 
 def test_both_readers_of_parquet_sample_the_same_rows(typed_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from subgrove._cli import file_formats
+    from subgrove._cli import reading
 
     frames = []
     for engine in ("pyarrow", "polars"):
-        monkeypatch.setattr(file_formats, "find_spec", lambda name, engine=engine: name == engine or None)
+        monkeypatch.setattr(reading, "find_spec", lambda name, engine=engine: name == engine or None)
         frames.append(read_table_file(options(typed_file, sample_size=20, random_state=3)).frame)
     pd.testing.assert_frame_equal(*frames)
 

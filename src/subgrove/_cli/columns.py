@@ -220,13 +220,12 @@ def _parse_dates(texts: Any, numbers: NumericText, known: str, day_first: bool |
     parse: Any = partial(pd.to_datetime, plain, utc=True, errors="coerce")
     times = {form: parse(format=form).dt.tz_localize(None) for form in forms}
     n_cells = {form: counts[found.notna()].sum() for form, found in times.items()}
-    most = max(n_cells.values(), default=0)
-    if most < NUMERIC_SHARE * counts.sum():
+    form = max(n_cells, key=lambda form: n_cells[form])
+    if n_cells[form] < NUMERIC_SHARE * counts.sum():
         return None
-    best = [form for form, n in n_cells.items() if n == most]
-    form, found = best[0], times[best[0]]
+    found, others = times[form], [other for other, n in n_cells.items() if n == n_cells[form] and other != form]
     order = {"%m/%d": "month/day/year", "%d/%m": "day/month/year"}.get(form[:5].replace("-", "/"), "")
-    notes = [order + (" assumed (--day-first for the other order)" if len(best) > 1 else "")] if order else []
+    notes = [order + (" assumed (--day-first for the other order)" if others else "")] if order else []
     notes += ["dates such as 20240131 (--numeric if they are numbers)"] if form == "%Y%m%d" else []
     notes += ["times in UTC"] if plain.str.contains(r":\d\d.*(?:Z|[+-]\d\d:?\d\d)$").any() else []
     notes += odd_cells(counts[found.isna()].to_dict(), "date")
@@ -251,13 +250,13 @@ def _merge_spellings(texts: Any) -> tuple[Any, list[str]]:
     counts = texts.value_counts()
     first: dict[str, str] = {}  # of texts with the same spelling, the most frequent one
     for text in sorted(counts.index, key=lambda text: (-counts[text], text)):
-        first.setdefault(spelling(text), text)
-    new = {text: first[spelling(text)] for text in counts.index}
+        first.setdefault(_spelling(text), text)
+    new = {text: first[_spelling(text)] for text in counts.index}
     merged = [f"{text!r} is {kept!r}" for text, kept in new.items() if text != kept]
     return texts.map(new), [f"spellings merged: {first_of(merged, 3)}"] if merged else []
 
 
-def spelling(text: str) -> str:
+def _spelling(text: str) -> str:
     """Return what spellings of a level have in common; single letters are different in another case."""
     key = " ".join(text.split())
     return key if len(key) == 1 else key.casefold()
@@ -307,18 +306,28 @@ def _merge_rare_levels(series: Any) -> tuple[Any, list[str]]:
         return series, []
     n_rows = counts.iloc[MOST_LEVELS - 1]
     frequent = set(counts[counts > n_rows].index) - {OTHER}  # levels that are equally frequent stay together
-    merged = merge_levels(series, tuple(level for level in series.cat.categories if level in frequent))
+    merged = _merge_levels(series, tuple(level for level in series.cat.categories if level in frequent))
     rare = f"{len(counts) - len(frequent)} levels with at most {count_of(n_rows, 'row')}"
     return merged, [f"{rare} merged into {OTHER!r}"]
 
 
-def merge_levels(series: Any, frequent: tuple[str, ...]) -> Any:
+def _merge_levels(series: Any, frequent: tuple[str, ...]) -> Any:
     """Return the column with all but the given levels merged into one."""
     import pandas as pd
 
     text = series.astype(object)
     merged = text.where(text.isna() | text.isin(list(frequent)), OTHER)
     return pd.Series(pd.Categorical(merged, [*frequent, OTHER]), index=series.index, name=series.name)
+
+
+def with_levels_of(values: Any, known: Any, *, respell: bool) -> Any:
+    """Return a nominal column with the levels of another one first, merged and, if wanted, spelled as there."""
+    key, own, levels = _spelling if respell else str, values.cat.categories, known.cat.categories
+    spelled = {key(level): level for level in levels}
+    values = values.cat.rename_categories({level: spelled.get(key(level), level) for level in own})
+    if OTHER in levels:
+        return _merge_levels(values, levels.drop(OTHER))
+    return values.cat.set_categories(levels.append(values.cat.categories).unique())
 
 
 def _summary(series: Any, kind: str) -> str:

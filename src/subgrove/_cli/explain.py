@@ -10,11 +10,18 @@ from typing import Any
 import subgrove
 from subgrove._cli.columns import RARE_VALUES, KnownColumns
 from subgrove._cli.default_model import cross_validate, train
-from subgrove._cli.file_formats import check_readable
 from subgrove._cli.learning_task import LearningTask, learning_task
 from subgrove._cli.load_model import LoadedModel, columns_for, labels_for, load_model
 from subgrove._cli.options import DemoOptions, ExplainOptions, RebuildOptions, ReportOptions
-from subgrove._cli.reading import FileTable, feature_names, print_columns, read_like, read_table_file, selected_columns
+from subgrove._cli.reading import (
+    FileTable,
+    check_readable,
+    feature_names,
+    print_columns,
+    read_like,
+    read_table_file,
+    selected_columns,
+)
 from subgrove._cli.splitting import TRAIN_SHARE, dependent_groups, describe_split, known_classes, split_rows, with_roles
 from subgrove._cli.terminal import STDOUT, Output, check_output, number, write_results
 from subgrove._core.text import percent

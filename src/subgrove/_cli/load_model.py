@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._cli.file_formats import check_readable
 from subgrove._cli.learning_task import TaskKind
+from subgrove._cli.reading import check_readable
 from subgrove._cli.terminal import quoted
 from subgrove._core.validate import warn
 from subgrove._models.predictor import is_classifier
