@@ -125,6 +125,14 @@ def test_single_letters_of_both_cases_are_different_levels(tmp_path: Path) -> No
     assert read_table_file(options(path)).frame["allele"].nunique() == 2
 
 
+def test_spaces_around_levels_are_not_listed_as_spellings(tmp_path: Path) -> None:
+    path = tmp_path / "data.csv"
+    path.write_bytes(text(clean().assign(garden=[("no", " no ", "yes")[at % 3] for at in range(N)])))
+    data = read_table_file(options(path))
+    assert set(data.frame["garden"]) == {"no", "yes"}
+    assert {one.note for one in data.columns} == {""}
+
+
 def test_unclear_separator_follows_the_option_and_the_other_columns(tmp_path: Path) -> None:
     path = tmp_path / "data.csv"
     frame = clean()[["area", "rooms"]].assign(area=[f"1,{500 + at}" for at in range(N)], share="2.5")
