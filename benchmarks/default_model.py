@@ -16,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # the experiments lie beside
 
 from experiments.data import folder, manifest
 from subgrove._cli import default_model
+from subgrove._cli.columns import KnownColumns
 from subgrove._cli.learning_task import learning_task
 from subgrove._cli.options import DataOptions
 from subgrove._cli.reading import read_table_file
@@ -61,7 +62,7 @@ def main() -> None:
         entry = manifest().set_index("name").loc[name]
         target = str(entry["target"])
         options = DataOptions(data=found / entry["file"], sample_size=4000)
-        task = learning_task(read_table_file(options, required={target: ""}), target, None)
+        task = learning_task(read_table_file(options, KnownColumns({target: ""})), target, None)
         cells = []
         for settings in SETTINGS.values():
             VariedModel.settings = settings

@@ -31,7 +31,7 @@ TEXTS = {
 def test_words_are_read_as_written(tmp_path: Path, encoding: str) -> None:
     path = tmp_path / "data.csv"
     path.write_bytes(b"a,b\n" + TEXTS[encoding].encode(encoding))
-    found, note = detected_encoding(path, gzipped=False)
+    found, note = detected_encoding(path)
     assert path.read_bytes().decode(found) == "a,b\n" + TEXTS[encoding]
     assert TEXTS[encoding].split()[0] in note
 
@@ -40,12 +40,12 @@ def test_words_are_read_as_written(tmp_path: Path, encoding: str) -> None:
 def test_signs_and_single_accents_are_read_as_windows_1252(tmp_path: Path, sign: str) -> None:
     path = tmp_path / "data.csv"
     path.write_bytes(f"a,b\n1,{sign}\n".encode("cp1252"))
-    assert detected_encoding(path, gzipped=False)[0] == "cp1252"
+    assert detected_encoding(path)[0] == "cp1252"
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
 def test_unicode_is_declared_by_its_bytes(tmp_path: Path, encoding: str) -> None:
     path = tmp_path / "data.csv"
     path.write_bytes("a,b\n1,ü\n".encode(encoding))
-    found, _ = declared_encoding(path, False, None)
+    found, _ = declared_encoding(path, None)
     assert path.read_bytes().decode(found) == "a,b\n1,ü\n"

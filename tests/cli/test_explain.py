@@ -12,6 +12,7 @@ import pytest
 
 import subgrove as sg
 from subgrove._cli import explain
+from subgrove._cli.columns import KnownColumns
 from subgrove._cli.default_model import DefaultModel, cross_validate, train
 from subgrove._cli.learning_task import learning_task
 from subgrove._cli.reading import read_table_file
@@ -25,7 +26,7 @@ QUICK = ("--n-repeats", 3, "--features", "a", "--drop", "sold")
 
 
 def task_of(path: Path, target: str, other: str) -> Any:
-    return learning_task(read_table_file(options(path, drop=[other]), required={target: ""}), target, None)
+    return learning_task(read_table_file(options(path, drop=[other]), KnownColumns({target: ""})), target, None)
 
 
 def test_report_is_written_and_performance_is_printed_first(houses: Path, folder: Path) -> None:

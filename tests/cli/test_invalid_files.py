@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import gzip
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from subgrove._cli import csv_records, reading, typed_files
+from subgrove._cli import csv_records, reading
 
 from .commands import error_message, invoke
 
@@ -111,7 +112,7 @@ def test_unknown_target_with_a_suggestion(make: Make) -> None:
 
 
 def test_target_with_missing_values_only(make: Make) -> None:
-    error_message(explain(make("a,b,y\n" + "1,2,\n3,4,NA\n" * 40)), "All values of the target")
+    error_message(explain(make("a,b,y\n" + "1,2,\n3,4,NA\n" * 40)), "The target 'y'", "all its values are missing")
 
 
 def test_constant_target(make: Make) -> None:
@@ -181,7 +182,7 @@ def test_damaged_parquet_file(make: Make) -> None:
 
 @pytest.mark.parametrize("engine", ["pyarrow", "polars"])
 def test_nested_columns_of_parquet_are_named(make: Make, engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(typed_files, "find_spec", lambda name: name == engine or None)
+    monkeypatch.setattr(reading, "find_spec", lambda name: name == engine or None)
     path = make(b"", "data.parquet")
     pl.DataFrame({"a": [1, 2], "tags": [["x"], ["y", "z"]], "y": [1.0, 2.0]}).write_parquet(path)
     error_message(explain(path), "nested", "'tags'", "--drop")
@@ -190,7 +191,8 @@ def test_nested_columns_of_parquet_are_named(make: Make, engine: str, monkeypatc
 def test_error_for_parquet_without_a_reader_has_the_install_command(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(typed_files, "find_spec", lambda name: None)
+    for name in ("pyarrow", "polars"):
+        monkeypatch.setitem(sys.modules, name, None)  # as if it were not installed
     error_message(explain(make(b"PAR1" + b"junk" * 100, "data.parquet")), "pip install 'subgrove[pyarrow]'")
 
 

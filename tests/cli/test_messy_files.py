@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from subgrove._cli import typed_files
+from subgrove._cli import reading
 from subgrove._cli.app import app
 from subgrove._cli.reading import FileTable, read_like, read_table_file
 from subgrove.exceptions import InputError, ParameterError
@@ -68,7 +68,7 @@ def test_sheet_is_selected_by_name(tmp_path: Path) -> None:
 def test_error_for_a_workbook_without_openpyxl_has_the_install_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(typed_files, "find_spec", lambda name: None)
+    monkeypatch.setattr(reading, "find_spec", lambda name: None)
     path = tmp_path / "data.xlsx"
     with ZipFile(path, "w") as archive:
         archive.writestr("xl/workbook.xml", "")
@@ -123,6 +123,14 @@ def test_single_letters_of_both_cases_are_different_levels(tmp_path: Path) -> No
     path = tmp_path / "data.csv"
     path.write_bytes(text(clean().assign(allele=["Aa"[at % 2] for at in range(N)])))
     assert read_table_file(options(path)).frame["allele"].nunique() == 2
+
+
+def test_spaces_around_levels_are_not_listed_as_spellings(tmp_path: Path) -> None:
+    path = tmp_path / "data.csv"
+    path.write_bytes(text(clean().assign(garden=[("no", " no ", "yes")[at % 3] for at in range(N)])))
+    data = read_table_file(options(path))
+    assert set(data.frame["garden"]) == {"no", "yes"}
+    assert {one.note for one in data.columns} == {""}
 
 
 def test_unclear_separator_follows_the_option_and_the_other_columns(tmp_path: Path) -> None:

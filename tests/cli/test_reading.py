@@ -14,6 +14,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
+from subgrove._cli.columns import KnownColumns
 from subgrove._cli.reading import FileTable, read_like, read_table_file
 from subgrove._data.columns import OTHER
 from subgrove.exceptions import InputError, ParameterError
@@ -26,7 +27,7 @@ def read(
 ) -> FileTable:
     path = tmp_path / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return read_table_file(options(path, **values), keep_all=keep_all)
+    return read_table_file(options(path, **values), KnownColumns(keep_all=keep_all))
 
 
 def column(tmp_path: Path, cells: list[str], **values: Any) -> tuple[Any, Any]:
@@ -57,6 +58,12 @@ def test_decimal_commas_are_numbers_with_other_delimiters(tmp_path: Path) -> Non
     data = read(tmp_path, "a;b\n" + "1,5;2\n2,25;3\n" * 10)
     assert data.frame["a"].tolist()[:2] == [1.5, 2.25]
     assert data.columns[0].note == "decimal commas"
+
+
+def test_cells_of_any_length_are_read(tmp_path: Path) -> None:
+    long = "x" * 200_000
+    data = read(tmp_path, f"a,b\n{long},1\n" + "y,2\n" * 20, columns=["a", "b"])
+    assert data.frame["a"].iloc[0] == long
 
 
 def test_quoted_cell_may_contain_line_ends(tmp_path: Path) -> None:
@@ -327,9 +334,9 @@ def typed_file(tmp_path: Path) -> Path:
 def test_parquet_keeps_declared_types_with_both_readers(
     typed_file: Path, engine: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from subgrove._cli import typed_files
+    from subgrove._cli import reading
 
-    monkeypatch.setattr(typed_files, "find_spec", lambda name: name == engine or None)
+    monkeypatch.setattr(reading, "find_spec", lambda name: name == engine or None)
     data = read_table_file(options(typed_file))
     kinds = {one.name: one.kind for one in data.columns}
     assert kinds == {
@@ -351,11 +358,11 @@ def test_parquet_keeps_declared_types_with_both_readers(
 
 
 def test_both_readers_of_parquet_sample_the_same_rows(typed_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from subgrove._cli import typed_files
+    from subgrove._cli import reading
 
     frames = []
     for engine in ("pyarrow", "polars"):
-        monkeypatch.setattr(typed_files, "find_spec", lambda name, engine=engine: name == engine or None)
+        monkeypatch.setattr(reading, "find_spec", lambda name, engine=engine: name == engine or None)
         frames.append(read_table_file(options(typed_file, sample_size=20, random_state=3)).frame)
     pd.testing.assert_frame_equal(*frames)
 

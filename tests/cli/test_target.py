@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from subgrove._cli.columns import KnownColumns
 from subgrove._cli.learning_task import LearningTask, learning_task
 from subgrove._cli.reading import read_table_file
+from subgrove.exceptions import InputError
 
 from .commands import error_message, invoke
 from .conftest import options
@@ -20,7 +22,7 @@ from .messy_files import clean, english, german, text, with_column
 def task(path: Path, content: bytes, target: str = "price", **values: Any) -> LearningTask:
     path = path / "data.csv"
     path.write_bytes(content)
-    return learning_task(read_table_file(options(path, **values), required={target: "--target"}), target, None)
+    return learning_task(read_table_file(options(path, **values), KnownColumns({target: "--target"})), target, None)
 
 
 @pytest.mark.parametrize(
@@ -33,6 +35,12 @@ def test_target_with_currency_and_separators_is_a_regression(
     learned = task(tmp_path, text(with_column("price", write), delimiter))
     assert learned.kind == "regression"
     assert learned.y.tolist() == clean()["price"].tolist()
+
+
+def test_error_about_a_target_without_numbers_names_its_cells(tmp_path: Path) -> None:
+    frame = clean().assign(price=[english(1000 + one) for one in clean()["price"]])
+    with pytest.raises(InputError, match=r"'price'.*300 cells read as missing, not a number: '.*,.*\."):
+        task(tmp_path, text(frame), numeric=["price"], decimal=",")
 
 
 def test_total_line_is_not_a_row_of_the_target(tmp_path: Path) -> None:

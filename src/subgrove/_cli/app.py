@@ -8,18 +8,21 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import MISSING, fields
+from contextlib import contextmanager
+from dataclasses import MISSING, fields, replace
+from shutil import copyfileobj
 from typing import Annotated, Any, get_type_hints
 
 import typer
 
 from subgrove._cli.data_commands import dependence, fidelity, subgroups
 from subgrove._cli.explain import demo, explain, report
-from subgrove._cli.reading import input_as_file
 from subgrove._cli.terminal import STDOUT, Output, errors_as_messages
 from subgrove._core.execution import hidden_progress
+from subgrove._core.files import TemporaryFolder
 from subgrove._version import __version__
 
+STDIN = "-"
 _EXIT_CODES = (
     "Exit codes: 0 success; 1 internal error; 2 the file or an option is invalid, nothing was written; 3 the model or "
     "a sampler failed; 4 a chunk of the data could not be read; 130 interrupted by Ctrl-C "
@@ -80,6 +83,19 @@ def _start(
     """
 
 
+@contextmanager
+def _input_as_file(options: Any) -> Iterator[Any]:
+    """Replace standard input (-) as the data of a command by a temporary file."""
+    if str(getattr(options, "data", "")) != STDIN:
+        yield options
+        return
+    with TemporaryFolder() as folder:
+        path = folder / "standard input"
+        with path.open("wb") as file:
+            copyfileobj(sys.stdin.buffer, file)
+        yield replace(options, data=path)
+
+
 def _command(function: Callable[[Any, Output], None]) -> Callable[..., None]:
     """Return a function that has a keyword parameter for each field of the options of a command."""
     options = get_type_hints(function)["options"]
@@ -91,7 +107,7 @@ def _command(function: Callable[[Any, Output], None]) -> Callable[..., None]:
         with (
             errors_as_messages(output, debug=parsed.debug),
             hidden_progress(parsed.quiet),
-            input_as_file(parsed) as parsed,
+            _input_as_file(parsed) as parsed,
         ):
             function(parsed, output)
 

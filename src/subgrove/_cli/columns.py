@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -18,6 +18,7 @@ import numpy as np
 
 from subgrove._cli.numeric_text import NUMERIC_SHARE, NumericText, odd_cells
 from subgrove._cli.options import DataOptions
+from subgrove._cli.terminal import quoted
 from subgrove._core.text import count_of, first_of, percent
 from subgrove._data.columns import OTHER, format_number
 from subgrove.exceptions import InputError
@@ -25,7 +26,6 @@ from subgrove.exceptions import InputError
 _ERRORS = {"#N/A", "#DIV/0!", "#REF!", "#VALUE!", "#NAME?", "#NUM!", "#NULL!"}  # of spreadsheets
 MISSING = frozenset({"", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "?", "<NA>", "NaT"} | _ERRORS)
 RARE_VALUES = "text with rare values"
-CONSTANT = "constant"
 _EXACT = 2**53  # up to here floats hold all whole numbers
 MOST_LEVELS, _MOST_FREQUENT_LEVELS = 100, 250  # the latter if all of them are frequent
 _FREQUENT = 10  # rows of a level
@@ -58,10 +58,9 @@ class RawTable:
 
     Attributes
     ----------
-    columns : mapping
-        Name -> values of the column: texts, or Python values of the type that the file declares.
-    row_numbers : sequence of int
-        Positions of the rows in the file, from 0.
+    rows : pandas DataFrame
+        Texts, or Python values of the types that the file declares. The index has the positions of the rows in the
+        file, from 0.
     total : int
         Rows of the file.
     notes : tuple of str
@@ -71,8 +70,7 @@ class RawTable:
         Whether a comma is the decimal separator if nothing else decides.
     """
 
-    columns: Mapping[str, Sequence[Any]]
-    row_numbers: Sequence[int]
+    rows: Any
     total: int
     notes: tuple[str, ...] = ()
     untyped: bool = False
@@ -97,59 +95,54 @@ class InferredColumn:
 
 @dataclass(frozen=True)
 class KnownColumns:
-    """What is known about columns before inference.
+    """What is known about columns before they are read, besides the options.
 
     Attributes
     ----------
-    options : DataOptions
-        Columns of known kind, texts for missing values, the decimal separator and the order of dates.
-    required : collection of str
-        Columns that are used whatever they hold, and whose rare levels are not merged.
-    numeric_reason : str
-        Why columns are numeric, for errors; the option --numeric if "".
+    required : mapping
+        Columns that must be in the file, are kept whatever they hold, and whose rare levels are not merged; with the
+        reason.
     formats : mapping
         Decimal separators and date formats of columns.
-    as_stored : bool
-        Whether all columns and levels are kept as they are.
+    keep_all : bool
+        Whether all columns and levels are kept as they are, for a fitted model that was trained on them.
     """
 
-    options: DataOptions
-    required: Collection[str]
-    numeric_reason: str
-    formats: Mapping[str, str]
-    as_stored: bool
+    required: Mapping[str, str] = field(default_factory=dict)
+    formats: Mapping[str, str] = field(default_factory=dict)
+    keep_all: bool = False
 
 
-def infer_columns(raw: RawTable, known: KnownColumns) -> list[tuple[Any, InferredColumn]]:
+def infer_columns(raw: RawTable, options: DataOptions, known: KnownColumns) -> list[tuple[Any, InferredColumn]]:
     """Return pandas columns of a definite kind, and their descriptions."""
     import pandas as pd
 
-    stored = {name: pd.Series(values, dtype=object, name=name) for name, values in raw.columns.items()}
-    types = {name: "string" if raw.untyped else pd.api.types.infer_dtype(stored[name], skipna=True) for name in stored}
-    missing = {*known.options.na, *(MISSING if raw.untyped else ("",))}
-    texts = {name: stored[name] for name in stored if types[name] == "string"}
-    texts = {name: text.mask(text.str.strip().isin(missing)) for name, text in texts.items()}
-    numbers = {name: NumericText(Counter(text.dropna().str.strip())) for name, text in texts.items()}
+    missing = {*options.na, *(MISSING if raw.untyped else ("",))}
+    texts = {
+        name: values.str.strip().mask(lambda text: text.isin(missing))
+        for name, values in raw.rows.items()
+        if raw.untyped or pd.api.types.infer_dtype(values, skipna=True) == "string"
+    }
+    numbers = {name: NumericText(Counter(text.dropna())) for name, text in texts.items()}
     clear = [one.decimals[0] for one in numbers.values() if len(one.decimals) == 1 and one.share >= NUMERIC_SHARE]
-    typed = [
-        _typed_text(texts[name], numbers[name], raw, known, clear)
-        if name in texts
-        else _typed_values(values, types[name], name in known.options.nominal)
-        for name, values in stored.items()
-    ]
-    return [_describe(one, raw, known) for one in typed]
+    columns = []
+    for name, values in raw.rows.items():
+        if name in texts:
+            typed = _typed_text(texts[name], numbers[name], clear, raw, options, known)
+        else:
+            typed = _typed_values(values, name in options.nominal)
+        columns.append(_describe(typed, raw, options, known))
+    return columns
 
 
-def _describe(typed: Typed, raw: RawTable, known: KnownColumns) -> tuple[Any, InferredColumn]:
+def _describe(typed: Typed, raw: RawTable, options: DataOptions, known: KnownColumns) -> tuple[Any, InferredColumn]:
     """Return the column that is used, with rare levels merged, and its description."""
     series, notes, form = typed
-    name, unsupported = str(series.name), bool(notes) and notes[0].startswith(_UNSUPPORTED)
+    name, unsupported = str(series.name), next((note for note in notes if note.startswith(_UNSUPPORTED)), "")
     kind = "other" if unsupported else {"O": "nominal", "M": "date"}.get(series.dtype.kind, "numeric")
-    keep_levels = known.as_stored or name in known.required
-    keep = keep_levels or name in {*known.options.columns, *known.options.nominal, *known.options.numeric}
-    left_out = "" if keep else notes[0] if unsupported else _reason_to_leave_out(series, raw)
-    if left_out == CONSTANT and kind == "numeric" and abs(series.iloc[0]) > _EXACT and len(set(raw.columns[name])) > 1:
-        left_out = "large numbers that are equal to 15 digits: subtract a constant, or read them with --nominal"
+    keep_levels = known.keep_all or name in known.required
+    keep = keep_levels or name in {*options.columns, *options.nominal, *options.numeric}
+    left_out = "" if keep else unsupported or _reason_to_leave_out(series, raw)
     if not left_out and kind == "nominal" and not keep_levels:
         series, merged = _merge_rare_levels(series)
         notes = [*notes, *merged]
@@ -159,15 +152,16 @@ def _describe(typed: Typed, raw: RawTable, known: KnownColumns) -> tuple[Any, In
     return series, InferredColumn(name, kind, missing, _summary(series, kind), "; ".join(notes), left_out, form)
 
 
-def _typed_values(values: Any, declared: str, nominal: bool) -> Typed:
+def _typed_values(values: Any, nominal: bool) -> Typed:
     """Return values of a declared type."""
     import pandas as pd
 
-    if declared == "boolean" or (nominal and declared in _NUMBERS):
-        texts = values.map(str if declared == "boolean" else lambda one: format_number(float(one)), na_action="ignore")
-        return _levels(texts), [], ""
+    declared = pd.api.types.infer_dtype(values, skipna=True)
+    if declared == "boolean":
+        return _levels(values.map(str, na_action="ignore")), [], ""
     if declared in _NUMBERS:
-        return _finite(values.astype(float), [])
+        numbers = values.astype(float)
+        return (_levels(numbers.map(format_number, na_action="ignore")), [], "") if nominal else _finite(numbers, [])
     if declared == "timedelta":
         return pd.to_timedelta(values).dt.total_seconds(), ["in seconds"], ""
     if declared in ("date", "datetime"):
@@ -175,31 +169,32 @@ def _typed_values(values: Any, declared: str, nominal: bool) -> Typed:
     return pd.Series(np.nan, values.index, name=values.name), [f"{_UNSUPPORTED} {declared} are not supported"], ""
 
 
-def _typed_text(values: Any, numbers: NumericText, raw: RawTable, known: KnownColumns, clear: list[str]) -> Typed:
+def _typed_text(
+    texts: Any, numbers: NumericText, clear: list[str], raw: RawTable, options: DataOptions, known: KnownColumns
+) -> Typed:
     """Return text as numbers, dates or levels."""
-    name, notes, share = values.name, [], numbers.share
-    required, odd = name in known.options.numeric, first_of([repr(text[:24]) for text in numbers.odd], 3)
+    name, notes, share = texts.name, [], numbers.share
+    required, odd = name in options.numeric, quoted(numbers.odd, 3, 24)
     if required and share < _MIN_SHARE and numbers.counts:
-        reason = known.numeric_reason or f"--numeric {name}"
-        raise InputError(
-            f"Column {name!r} is not numeric ({reason}): {share:.0%} of its cells are numbers; {odd} is not a number. "
-            f"Correct the column, or mark cells without a value with --na."
-        )
-    if name not in known.options.nominal and numbers.counts:
-        dates = None if required else _parse_dates(values, numbers, known)
-        if dates is not None:
-            return dates
-        if not raw.untyped and not required and share >= _MIN_SHARE:
-            notes = [f"text, {share:.0%} numbers; to read it as numbers: --numeric {name!r}"]
-        elif numbers.are_codes and not required:
-            notes = ["codes of digits, read as levels"]
-        elif required or share >= NUMERIC_SHARE:
-            others = [known.formats[name]] if known.formats.get(name) else clear
-            found, notes, decimal = numbers.read(known.options.decimal, others, raw.decimal_comma)
-            return _finite(values.str.strip().map(found).astype(float), notes, decimal)
-        elif share >= _MIN_SHARE:
-            notes = [f"{share:.0%} numbers, read as levels because of {odd} (override with --numeric {name!r})"]
-    merged, spellings = (values.str.strip(), []) if known.as_stored else _merge_spellings(values)
+        reason = known.required.get(name, f"--numeric {name}")
+        cells = f"{share:.0%} of its cells are numbers; {odd} is not a number"
+        remedy = "Correct the column, or mark cells without a value with --na."
+        raise InputError(f"Column {name!r} is not numeric ({reason}): {cells}. {remedy}")
+    if name in options.nominal or not numbers.counts:
+        pass
+    elif not required and (dates := _parse_dates(texts, numbers, known.formats.get(name, ""), options.day_first)):
+        return dates
+    elif not raw.untyped and not required and share >= _MIN_SHARE:
+        notes = [f"text, {share:.0%} numbers; to read it as numbers: --numeric {name!r}"]
+    elif numbers.are_codes and not required:
+        notes = ["codes of digits, read as levels"]
+    elif required or share >= NUMERIC_SHARE:
+        others = known.formats.get(name) or clear
+        found, notes, decimal = numbers.read(options.decimal, others, raw.decimal_comma)
+        return _finite(texts.map(found).astype(float), notes, decimal)
+    elif share >= _MIN_SHARE:
+        notes = [f"{share:.0%} numbers, read as levels because of {odd} (override with --numeric {name!r})"]
+    merged, spellings = (texts, []) if known.keep_all else _merge_spellings(texts)
     return _levels(merged), [*notes, *spellings], ""
 
 
@@ -209,35 +204,32 @@ def _finite(values: Any, notes: list[str], decimal: str = "") -> Typed:
     if infinite.any():
         return values.mask(infinite), [*notes, f"{infinite.sum()} infinite values read as missing"], decimal
     whole = len(values) and (values == values.round()).all()  # not if one is NaN
-    return values.astype(np.int64) if whole and values.abs().max() < 2**53 else values, notes, decimal
+    return values.astype(np.int64) if whole and values.abs().max() < _EXACT else values, notes, decimal
 
 
-def _parse_dates(values: Any, numbers: NumericText, known: KnownColumns) -> Typed | None:
+def _parse_dates(texts: Any, numbers: NumericText, known: str, day_first: bool | None) -> Typed | None:
     """Return times in microseconds, in UTC where a zone is given; None if fewer than 90 % of the cells are dates."""
     import pandas as pd
 
     counts = pd.Series(numbers.counts)
-    texts = counts.index.to_series().astype(object)
-    days = texts.str.fullmatch(_DAY).all()
-    if numbers.share >= NUMERIC_SHARE and not days:
+    plain = pd.Series(counts.index, counts.index, dtype=object)
+    if numbers.share >= NUMERIC_SHARE and not plain.str.fullmatch(_DAY).all():
         return None
-    plain = texts.str.replace(r"(?<=\d)[ -](?=[A-Za-z]{3})|(?<=[A-Za-z]{3})[ -](?=\d)", " ", regex=True)
-    given = [known.formats[values.name]] if known.formats.get(values.name) else []
-    guessed = ["%Y%m%d"] if days else _date_formats(plain, known.options.day_first)
-    forms = list(dict.fromkeys([*given, *guessed]))
+    plain = plain.str.replace(r"(?<=\d)[ -](?=[A-Za-z]{3})|(?<=[A-Za-z]{3})[ -](?=\d)", " ", regex=True)
+    forms = filter(None, (known, *_date_formats(plain, day_first)))
     parse: Any = partial(pd.to_datetime, plain, utc=True, errors="coerce")
     times = {form: parse(format=form).dt.tz_localize(None) for form in forms}
     n_cells = {form: counts[found.notna()].sum() for form, found in times.items()}
-    best = [form for form in forms if n_cells[form] == max(n_cells.values())]
-    if not best or n_cells[best[0]] < NUMERIC_SHARE * counts.sum():
+    form = max(n_cells, key=lambda form: n_cells[form])
+    if n_cells[form] < NUMERIC_SHARE * counts.sum():
         return None
-    form, found = best[0], times[best[0]]
+    found, others = times[form], [other for other, n in n_cells.items() if n == n_cells[form] and other != form]
     order = {"%m/%d": "month/day/year", "%d/%m": "day/month/year"}.get(form[:5].replace("-", "/"), "")
-    notes = [order + (" assumed (--day-first for the other order)" if len(best) > 1 else "")] if order else []
-    notes += ["dates such as 20240131 (--numeric if they are numbers)"] if days else []
+    notes = [order + (" assumed (--day-first for the other order)" if others else "")] if order else []
+    notes += ["dates such as 20240131 (--numeric if they are numbers)"] if form == "%Y%m%d" else []
     notes += ["times in UTC"] if plain.str.contains(r":\d\d.*(?:Z|[+-]\d\d:?\d\d)$").any() else []
     notes += odd_cells(counts[found.isna()].to_dict(), "date")
-    return values.str.strip().map(found).astype("datetime64[us]"), notes, form
+    return texts.map(found).astype("datetime64[us]"), notes, form
 
 
 def _date_formats(texts: Any, day_first: bool | None) -> list[str]:
@@ -253,19 +245,18 @@ def _date_formats(texts: Any, day_first: bool | None) -> list[str]:
     return [form for form in (*forms, *_MORE_DATES) if not form.startswith((*excluded, "%m.%d"))]
 
 
-def _merge_spellings(values: Any) -> tuple[Any, list[str]]:
+def _merge_spellings(texts: Any) -> tuple[Any, list[str]]:
     """Merge texts that differ in case and spaces only into the most frequent one; single letters keep their case."""
-    counts = values.value_counts()
-    groups: dict[str, list[str]] = {}
+    counts = texts.value_counts()
+    first: dict[str, str] = {}  # of texts with the same spelling, the most frequent one
     for text in sorted(counts.index, key=lambda text: (-counts[text], text)):
-        groups.setdefault(spelling(text), []).append(text)
-    new = {text: group[0].strip() for group in groups.values() for text in group}
-    several = [text for group in groups.values() if len(group) > 1 for text in group if text != new[text]]
-    shown = first_of([f"{text!r} is {new[text]!r}" for text in several], 3)
-    return values.map(new), [f"spellings merged: {shown}"] if several else []
+        first.setdefault(_spelling(text), text)
+    new = {text: first[_spelling(text)] for text in counts.index}
+    merged = [f"{text!r} is {kept!r}" for text, kept in new.items() if text != kept]
+    return texts.map(new), [f"spellings merged: {first_of(merged, 3)}"] if merged else []
 
 
-def spelling(text: str) -> str:
+def _spelling(text: str) -> str:
     """Return what spellings of a level have in common; single letters are different in another case."""
     key = " ".join(text.split())
     return key if len(key) == 1 else key.casefold()
@@ -285,13 +276,15 @@ def _level_order(level: str) -> tuple[float, str]:
 
 def _reason_to_leave_out(series: Any, raw: RawTable) -> str:
     """Return why a column is useless for a model; "" if it may be useful."""
-    known = series.dropna()
+    known, name = series.dropna(), str(series.name)
     distinct = known.nunique()
     if not distinct:
         return "all values missing"
     if distinct == 1:
-        return CONSTANT if len(known) == len(series) else ""
-    if _UNNAMED.fullmatch(str(series.name)) and series.dtype.kind == "i" and (series.diff() == 1).mean() > 0.5:
+        different = len(set(raw.rows[name])) > 1 and series.dtype.kind == "f" and abs(known.iloc[0]) > _EXACT
+        exact = "large numbers that are equal to 15 digits: subtract a constant, or read them with --nominal"
+        return "" if len(known) < len(series) else exact if different else "constant"
+    if _UNNAMED.fullmatch(name) and series.dtype.kind == "i" and (series.diff() == 1).mean() > 0.5:
         return "row number"  # of several files, one after the other
     if len(known) < _MIN_ROWS or distinct < _IDENTIFIER_SHARE * len(known) or series.dtype.kind in "fM":
         return ""
@@ -299,11 +292,11 @@ def _reason_to_leave_out(series: Any, raw: RawTable) -> str:
         return f"text with {distinct} distinct values in {len(known)} rows: names or identifiers"
     if distinct < len(known) or (_YEARS[0] <= known.min() and known.max() <= _YEARS[1]):
         return ""
-    if (known - np.array(raw.row_numbers)).nunique() == 1:
+    if (known - known.index).nunique() == 1:
         return "row number"
     dense = known.max() - known.min() <= _DENSE * raw.total and known.min() > 1  # ranks start at 1
-    reason = f"identifier, a different integer in each row (keep it with --numeric {series.name!r})"
-    return reason if dense or _IDENTIFIER.fullmatch(str(series.name)) else ""
+    reason = f"identifier, a different integer in each row (keep it with --numeric {name!r})"
+    return reason if dense or _IDENTIFIER.fullmatch(name) else ""
 
 
 def _merge_rare_levels(series: Any) -> tuple[Any, list[str]]:
@@ -313,12 +306,12 @@ def _merge_rare_levels(series: Any) -> tuple[Any, list[str]]:
         return series, []
     n_rows = counts.iloc[MOST_LEVELS - 1]
     frequent = set(counts[counts > n_rows].index) - {OTHER}  # levels that are equally frequent stay together
-    merged = merge_levels(series, tuple(level for level in series.cat.categories if level in frequent))
+    merged = _merge_levels(series, tuple(level for level in series.cat.categories if level in frequent))
     rare = f"{len(counts) - len(frequent)} levels with at most {count_of(n_rows, 'row')}"
     return merged, [f"{rare} merged into {OTHER!r}"]
 
 
-def merge_levels(series: Any, frequent: tuple[str, ...]) -> Any:
+def _merge_levels(series: Any, frequent: tuple[str, ...]) -> Any:
     """Return the column with all but the given levels merged into one."""
     import pandas as pd
 
@@ -327,15 +320,25 @@ def merge_levels(series: Any, frequent: tuple[str, ...]) -> Any:
     return pd.Series(pd.Categorical(merged, [*frequent, OTHER]), index=series.index, name=series.name)
 
 
+def with_levels_of(values: Any, known: Any, *, respell: bool) -> Any:
+    """Return a nominal column with the levels of another one first, merged and, if wanted, spelled as there."""
+    key, own, levels = _spelling if respell else str, values.cat.categories, known.cat.categories
+    spelled = {key(level): level for level in levels}
+    values = values.cat.rename_categories({level: spelled.get(key(level), level) for level in own})
+    if OTHER in levels:
+        return _merge_levels(values, levels.drop(OTHER))
+    return values.cat.set_categories(levels.append(values.cat.categories).unique())
+
+
 def _summary(series: Any, kind: str) -> str:
     """Return the range or the first levels."""
     known = series.dropna()
     if not len(known) or kind == "other":
         return ""
     if kind == "nominal":
-        levels = [str(level) for level in series.cat.categories]
-        shown = ", ".join(level if len(level) <= 24 else level[:23] + "…" for level in levels[:3])
-        return f"{len(levels)} levels: {shown}{', …' if len(levels) > 3 else ''}" if len(levels) > 1 else shown
+        levels = [level if len(level) <= 24 else level[:23] + "…" for level in series.cat.categories]
+        shown = ", ".join([*levels[:3], *(["…"] if len(levels) > 3 else [])])
+        return f"{len(levels)} levels: {shown}" if len(levels) > 1 else shown
     low, high = known.min(), known.max()
     if kind == "date":  # as a day if it is midnight
         return " to ".join(str(time).removesuffix(" 00:00:00") for time in (low, high))

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import subgrove
+from subgrove._cli.columns import KnownColumns
 from subgrove._cli.options import FeatureOptions, FidelityOptions, SubgroupOptions
 from subgrove._cli.reading import feature_names, print_columns, read_table_file
 from subgrove._cli.terminal import Output, check_output, number, write_json
@@ -92,10 +93,9 @@ def _read_features(options: FeatureOptions, output: Output) -> tuple[Any, list[s
     """Read the file; return its table without the target, and the features that the user named."""
     check_output(options.json, "--json", (".json",), options)
     required = {} if options.target is None else {options.target: "--target"}
-    table = read_table_file(options, required=required)
+    table = read_table_file(options, KnownColumns(required))
     print_columns(table, output, options.target)
-    for note in table.notes:
-        output.note(note)
+    output.note(*table.notes)
     X = table.frame if options.target is None else table.frame.drop(columns=options.target)
     return X, feature_names(options.features, X, "--feature", options.target) or None
 

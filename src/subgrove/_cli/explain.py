@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import subgrove
-from subgrove._cli.columns import RARE_VALUES
+from subgrove._cli.columns import RARE_VALUES, KnownColumns
 from subgrove._cli.default_model import cross_validate, train
 from subgrove._cli.learning_task import LearningTask, learning_task
 from subgrove._cli.load_model import LoadedModel, columns_for, labels_for, load_model
@@ -69,8 +69,7 @@ def explain(options: ExplainOptions, output: Output) -> None:
     task = with_roles(task, options.time, options.group, _used_by(loaded, options))
     recurring = [column.name for column in table.columns if RARE_VALUES in column.left_out and options.group is None]
     hints = [f"If rows of the same {name} depend on each other, use --group {name}." for name in recurring]
-    for note in (*table.notes, *task.notes, *hints):
-        output.note(note)
+    output.note(*table.notes, *task.notes, *hints)
     features = feature_names(options.features, task.X, "--features", options.target)
     if loaded is None:
         fitted = _train_default(options, table, task, output)
@@ -121,7 +120,8 @@ def report(options: RebuildOptions, output: Output) -> None:
 
 
 def _read(options: ExplainOptions, loaded: LoadedModel | None) -> FileTable:
-    required = {options.target: "--target"}
+    regression = options.task == "regression"
+    required = {options.target: "--target with --task regression" if regression else "--target"}
     for option, name in (("--time", options.time), ("--group", options.group)):
         if name == options.target:
             raise ParameterError(f"{option} {name} is the target. Name the column that orders or groups the rows.")
@@ -129,10 +129,9 @@ def _read(options: ExplainOptions, loaded: LoadedModel | None) -> FileTable:
     if loaded is not None and loaded.columns is not None:
         required |= dict.fromkeys(loaded.columns, "the model needs it")
         options = replace(options, columns=list(required))
-    reason = ""
-    if options.task == "regression":
-        options, reason = replace(options, numeric=[*options.numeric, options.target]), "--task regression"
-    return read_table_file(options, required=required, keep_all=loaded is not None, numeric_reason=reason)
+    if regression:
+        options = replace(options, numeric=[*options.numeric, options.target])
+    return read_table_file(options, KnownColumns(required, keep_all=loaded is not None))
 
 
 def _used_by(loaded: LoadedModel | None, options: ExplainOptions) -> tuple[str, ...]:
@@ -195,8 +194,7 @@ def _split(options: ExplainOptions, task: LearningTask, output: Output) -> tuple
     """Split the rows at random, by time or by group."""
     learned, held_out = split_rows(task, options.random_state)
     held_out = known_classes(learned, held_out)
-    for note in held_out.notes:
-        output.note(note)
+    output.note(*held_out.notes)
     return learned, held_out
 
 
@@ -209,8 +207,8 @@ def _test_rows(
     held_out = with_roles(
         learning_task(more, options.target, task.kind), options.time, options.group, _used_by(loaded, options)
     )
-    for note in (*more.notes, *(f"{one.name!r}: {one.note}" for one in more.columns if one.note), *held_out.notes):
-        output.note(f"{options.test.name}: {note}")
+    notes = (*more.notes, *(f"{one.name!r}: {one.note}" for one in more.columns if one.note), *held_out.notes)
+    output.note(*(f"{options.test.name}: {note}" for note in notes))
     y = held_out.y if loaded is None else labels_for(loaded, held_out.y, options.target)
     known = y.isin(set(task.y)) if task.kind == "classification" else y.notna()
     if not known.all():
@@ -250,8 +248,7 @@ def _write_report(
     texts = {options.json: report.to_json(), options.markdown: report.to_markdown(), options.out: report.to_html()}
     write_results(texts)  # the page last: it shows that all files are complete
     _print_importance(report.summary, output)
-    for warning in report.summary.warnings:
-        output.note(f"Warning: {warning}")
+    output.note(*(f"Warning: {warning}" for warning in report.summary.warnings))
 
 
 def _print_importance(summary: Any, output: Output) -> None:

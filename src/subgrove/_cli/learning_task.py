@@ -39,78 +39,72 @@ class LearningTask:
 
     def rows(self, rows: Any) -> LearningTask:
         """Return the task with some of the rows."""
-        X, y = self.X.iloc[rows].reset_index(drop=True), self.y.iloc[rows].reset_index(drop=True)
+        X, y = (values.iloc[rows].reset_index(drop=True) for values in (self.X, self.y))
         roles = (None if one is None else one[rows] for one in (self.time, self.groups))
         return LearningTask(X, y, self.kind, (), *roles)
 
 
 def learning_task(table: FileTable, target: str, kind: TaskKind | None) -> LearningTask:
     """Return the rows with a known target; the kind of task is inferred if it is None."""
-    y, notes = table.frame[target], []
-    missing = int(y.isna().sum())
-    if missing == len(y):
-        unsupported = next((one.note for one in table.columns if one.name == target and one.kind == "other"), "")
-        if unsupported:
-            raise InputError(f"The target {target!r} in {table.path} cannot be used: {unsupported}. Convert it.")
-        raise InputError(f"All values of the target {target!r} in {table.path} are missing. Choose another --target.")
-    if missing:
+    name, y, notes = f"The target {target!r}", table.frame[target].dropna(), []
+    if y.empty:
+        reason = next(one.note for one in table.columns if one.name == target) or "all its values are missing"
+        raise InputError(f"{name} in {table.path} cannot be used: {reason}. Convert it, or choose another --target.")
+    if missing := len(table.frame) - len(y):
         notes.append(f"{count_of(missing, 'row')} with missing target {target!r} left out.")
-    values = y.dropna()
-    inferred, reason = _infer_kind(values, target)
-    if kind == "regression" and inferred == "classification" and y.dtype.kind not in "iuf":
-        raise InputError(f"A regression needs a numeric target, but {target!r} has levels: {quoted(values.unique())}.")
+    inferred, reason = _infer_kind(y, name)
+    if kind == "regression" and y.dtype == "category":
+        raise InputError(f"A regression needs a numeric target, but {target!r} has levels: {quoted(y.unique())}.")
     if kind is None:
-        notes.append(f"Task: {inferred}, because {reason} (override with --task).")
+        notes.append(f"Task: {inferred}, because {target!r} {reason} (override with --task).")
     kind = kind or inferred
     if kind == "classification":
-        values, removed = _without_rare_classes(_labels(values), target)
+        y, removed = _without_rare_classes(_labels(y), name)
         notes += removed
-    else:
-        values = values.astype(float)
-    if len(values) < MIN_ROWS:
-        found = f"{count_of(len(values), 'usable row')} in {table.path}"
+    if len(y) < MIN_ROWS:
+        found = f"{count_of(len(y), 'usable row')} in {table.path}"
         raise InputError(" ".join((f"{found}; at least {MIN_ROWS} rows with a target are needed.", *notes)))
-    if values.nunique() < 2:
-        raise InputError(f"The target {target!r} is constant; there is nothing to explain.")
+    if y.nunique() < 2:
+        raise InputError(f"{name} is constant; there is nothing to explain.")
     if kind == "regression":
-        reject_extreme(values.to_numpy(), f"The target {target!r}")
-    X = table.frame.drop(columns=target).loc[values.index]
-    return LearningTask(X.reset_index(drop=True), values.reset_index(drop=True), kind, tuple(notes))
+        y = y.astype(float)
+        reject_extreme(y.to_numpy(), name)
+    X = table.frame.drop(columns=target).loc[y.index]
+    return LearningTask(X.reset_index(drop=True), y.reset_index(drop=True), kind, tuple(notes))
 
 
-def _infer_kind(y: Any, target: str) -> tuple[TaskKind, str]:
+def _infer_kind(y: Any, name: str) -> tuple[TaskKind, str]:
     """Return the kind of task and the reason."""
     if y.dtype.kind == "M":
-        raise InputError(f"The target {target!r} holds dates, which cannot be predicted here. Convert it to numbers.")
+        raise InputError(f"{name} holds dates, which cannot be predicted here. Convert it to numbers.")
     distinct = y.nunique()
-    if y.dtype.kind not in "iuf":
-        return "classification", f"{target!r} has {distinct} levels"
-    if (y == y.round()).all() and distinct <= _MOST_INTEGER_CLASSES:
-        return "classification", f"{target!r} has {distinct} distinct integer values"
-    return "regression", f"{target!r} is numeric"
+    if y.dtype == "category":
+        return "classification", f"has {distinct} levels"
+    if distinct <= _MOST_INTEGER_CLASSES and (y == y.round()).all():
+        return "classification", f"has {distinct} distinct integer values"
+    return "regression", "is numeric"
 
 
 def _labels(y: Any) -> Any:
     """Return classes as integers where they are integers, else as text."""
-    if y.dtype.kind in "iuf":
-        return y.astype(np.int64) if (y == y.round()).all() else y.map(lambda value: f"{value:g}").astype(object)
-    return y.astype(object)
+    if y.dtype == "category":
+        return y.astype(object)
+    return y.astype(np.int64) if (y == y.round()).all() else y.map("{:g}".format).astype(object)
 
 
-def _without_rare_classes(y: Any, target: str) -> tuple[Any, list[str]]:
+def _without_rare_classes(y: Any, name: str) -> tuple[Any, list[str]]:
     """Return the rows of classes with enough rows for training and validation, and notes on the others."""
     counts = y.value_counts(sort=False).sort_values(ascending=False, kind="stable")  # ties in the order of rows
     fewest = MIN_CLASS_ROWS if (counts >= MIN_CLASS_ROWS).sum() > 1 else FEWEST_CLASS_ROWS
     rare, few = counts[counts < fewest], counts[(counts >= fewest) & (counts < MIN_CLASS_ROWS)]
-    if len(counts) - len(rare) > MOST_CLASSES:
-        remedy = "Use --task regression if it is a quantity" if y.dtype.kind in "iuf" else "Merge classes"
+    n_kept = len(counts) - len(rare)
+    if n_kept > MOST_CLASSES:
+        remedy = "Use --task regression if it is a quantity" if y.dtype.kind == "i" else "Merge classes"
         limit = f"{len(counts)} classes; at most {MOST_CLASSES} are supported"
-        raise InputError(f"The target {target!r} has {limit}. {remedy}, or choose another --target.")
-    if len(counts) - len(rare) < min(2, len(counts)):
-        raise InputError(
-            f"The target {target!r} has {len(counts)} classes with too few rows: {_sizes(counts)}. Two classes of at "
-            f"least {FEWEST_CLASS_ROWS} rows are needed. Is it an identifier or a quantity?"
-        )
+        raise InputError(f"{name} has {limit}. {remedy}, or choose another --target.")
+    if n_kept < min(2, len(counts)):
+        needed = f"Two classes of at least {FEWEST_CLASS_ROWS} rows are needed. Is it an identifier or a quantity?"
+        raise InputError(f"{name} has {len(counts)} classes with too few rows: {_sizes(counts)}. {needed}")
     notes = [f"Classes with few rows, so results are imprecise: {_sizes(few)} of {len(y):,}."] if len(few) else []
     if len(rare):
         rows = f"{count_of(int(rare.sum()), 'row')} of classes with fewer than {fewest} rows"

@@ -11,7 +11,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from subgrove._core.text import count_of, first_of
+from subgrove._cli.terminal import quoted
+from subgrove._core.text import count_of
 
 NUMERIC_SHARE = 0.9  # of the cells with a value, from which on a column is numeric
 _CODES = "USD|EUR|GBP|CHF|JPY|CNY|INR|CAD|AUD|NZD|SEK|NOK|DKK|PLN|CZK|HUF|BRL|MXN|ZAR|RUB|TRY|KRW|Rs|Fr|kr|zł|Kč|Ft"
@@ -68,13 +69,11 @@ class NumericText:
 
     def __init__(self, counts: Mapping[str, int]) -> None:
         self.counts = counts
-        self.styles: dict[str, dict[str, Number]] = {decimal: {} for decimal in _STYLES}
+        found: dict[str, dict[str, Number]] = {decimal: {} for decimal in _STYLES}
         for text in counts:
             for decimal, number in _numbers(text):
-                self.styles[decimal][text] = number
-        for decimal, found in self.styles.items():
-            unit = self._unit(found)
-            self.styles[decimal] = {text: one for text, one in found.items() if one.unit in ("", unit)}
+                found[decimal][text] = number
+        self.styles = {decimal: self._of_one_unit(numbers) for decimal, numbers in found.items()}
         n_cells = {decimal: self.n_cells(texts) for decimal, texts in self.styles.items()}
         n = max(n_cells.values())
         self.decimals = [decimal for decimal in _STYLES if n_cells[decimal] == n]
@@ -130,20 +129,20 @@ class NumericText:
         notes += odd_cells({text: n for text, n in self.counts.items() if text not in numbers}, "number")
         return {text: one.value for text, one in numbers.items()}, notes, decimal
 
-    def _unit(self, numbers: Mapping[str, Number]) -> str:
-        """Return the most frequent unit; "" if there is none, or few cells have it and it is not money or percent."""
+    def _of_one_unit(self, numbers: Mapping[str, Number]) -> dict[str, Number]:
+        """Return the numbers without a unit, and those with the most frequent one if it is money, percent or usual."""
         cells: Counter[str] = Counter()
         for text, one in numbers.items():
             cells[one.unit] += self.counts[text]
-        total, _ = cells.total(), cells.pop("", 0)
-        unit, n = cells.most_common(1)[0] if cells else ("", 0)
-        return unit if 2 * n > total or _SIGN.fullmatch(unit) else ""
+        unit = max(cells, key=lambda unit: (unit != "", cells[unit]), default="")
+        units = ("", unit) if 2 * cells[unit] > cells.total() or _SIGN.fullmatch(unit) else ("",)
+        return {text: one for text, one in numbers.items() if one.unit in units}
 
 
 def odd_cells(counts: Mapping[str, int], what: str) -> list[str]:
     """Return a note on cells that are read as missing, if there are any."""
-    shown = first_of([repr(text[:24]) for text in counts], 3)
-    return [f"{count_of(sum(counts.values()), 'cell')} read as missing, not a {what}: {shown}"] if len(counts) else []
+    cells = count_of(sum(counts.values()), "cell")
+    return [f"{cells} read as missing, not a {what}: {quoted(counts, 3, 24)}"] if counts else []
 
 
 def _numbers(text: str) -> Iterator[tuple[str, Number]]:

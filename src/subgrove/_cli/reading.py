@@ -1,43 +1,36 @@
 """Read a file into a table of typed columns, with notes on everything that was inferred.
 
 The format is detected from the content, not from the name: a Parquet file called .csv is read as Parquet, and an image
-called .csv is rejected.
+called .csv is rejected. Rows of a sheet of Excel become lines of CSV, which are read like those of a text file. Of
+Parquet, pyarrow and polars give the same values.
 """
 
 from __future__ import annotations
 
+import csv
 import os
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from difflib import get_close_matches
 from functools import partial
+from importlib.util import find_spec
+from itertools import chain, islice
 from pathlib import Path
-from shutil import copyfileobj
 from typing import Any
 from zipfile import ZipFile, is_zipfile
 
-from subgrove._cli.columns import (
-    InferredColumn,
-    KnownColumns,
-    RawTable,
-    SelectColumns,
-    infer_columns,
-    merge_levels,
-    spelling,
-)
-from subgrove._cli.csv_records import open_bytes, read_csv
+from subgrove._cli.columns import InferredColumn, KnownColumns, RawTable, SelectColumns, infer_columns, with_levels_of
+from subgrove._cli.csv_records import open_bytes, read_csv, read_lines
 from subgrove._cli.options import DataOptions
 from subgrove._cli.terminal import Output, quoted
-from subgrove._cli.typed_files import read_excel, read_parquet, read_sample
-from subgrove._core.files import TemporaryFolder
 from subgrove._core.text import count_of, first_of
-from subgrove._data.columns import OTHER
-from subgrove.exceptions import InputError, ParameterError
+from subgrove.exceptions import InputError, ParameterError, SubgroveError
 
 MOST_COLUMNS = 500
-STDIN = "-"
+_N_FIRST = 200  # rows that the number of columns is taken from
+_MOST_ROWS = 1 << 20  # of a sheet of Excel
 _OTHER_FORMATS = {
     b"PK\x03\x04": "a zip archive",
     b"\xd0\xcf\x11\xe0": "an Excel workbook of the format before 2007 (.xls), or protected by a password",
@@ -76,38 +69,24 @@ class FileTable:
     sampling: str
 
 
-def read_table_file(
-    options: DataOptions,
-    *,
-    required: Mapping[str, str] | None = None,
-    keep_all: bool = False,
-    numeric_reason: str = "",
-    formats: Mapping[str, str] | None = None,
-) -> FileTable:
+def read_table_file(options: DataOptions, known: KnownColumns | None = None) -> FileTable:
     """Read the table of a file.
 
     Parameters
     ----------
     options : DataOptions
-    required : mapping, optional
-        Columns that must be in the file and are kept whatever they hold, with the reason.
-    keep_all : bool, default False
-        Whether all columns and levels are kept, for a fitted model that was trained on them.
-    numeric_reason : str, optional
-        Why columns are numeric, for errors.
-    formats : mapping, optional
-        Decimal separators and date formats of columns, if they are known.
+    known : KnownColumns, optional
+        What is known about its columns; nothing by default.
     """
     import pandas as pd
 
-    required = required or {}
-    raw = _read_raw(options, partial(_columns_to_read, options, required))
-    resolved: dict[str, Any] = {
-        option: selected_columns(getattr(options, option), list(raw.columns), f"--{option}")
+    known = known or KnownColumns()
+    raw = read_file(options, partial(_columns_to_read, options, known.required))
+    names: dict[str, Any] = {
+        option: selected_columns(getattr(options, option), list(raw.rows), f"--{option}")
         for option in ("columns", "nominal", "numeric")
     }
-    known = KnownColumns(replace(options, **resolved), list(required), numeric_reason, formats or {}, keep_all)
-    inferred = infer_columns(raw, known)
+    inferred = infer_columns(raw, replace(options, **names), known)
     columns = tuple(column for _, column in inferred)
     frame = pd.DataFrame({column.name: values for values, column in inferred if not column.left_out})
     if frame.shape[1] < 2:
@@ -118,40 +97,24 @@ def read_table_file(
         rows = f"{len(frame):,} of the {raw.total:,} rows of {options.data.name}"
         sampling = f"Based on a random sample of {rows} (random state {options.random_state})."
         notes = (*raw.notes, f"{sampling} Use more with --sample-size.")
-    return FileTable(options.data, frame, columns, raw.total, notes, sampling)
+    return FileTable(options.data, frame.reset_index(drop=True), columns, raw.total, notes, sampling)
 
 
 def read_like(options: DataOptions, like: FileTable, *, keep_all: bool = False) -> FileTable:
     """Read more rows with the columns of another table; kinds and merged levels are those of that table."""
     kinds = {column.name: column.kind for column in like.columns if column.name in like.frame}
     nominal, numeric = ([name for name in kinds if kinds[name] == kind] for kind in ("nominal", "numeric"))
-    table = read_table_file(
-        replace(options, columns=list(kinds), drop=[], nominal=nominal, numeric=numeric),
-        required=dict.fromkeys(kinds, f"{like.path} has it"),
-        keep_all=keep_all,
-        numeric_reason=f"{like.path} has numbers there",
-        formats={column.name: column.format for column in like.columns},
-    )
+    required = {name: f"{like.path} has {'numbers there' if name in numeric else 'it'}" for name in kinds}
+    known = KnownColumns(required, {column.name: column.format for column in like.columns}, keep_all)
+    options = replace(options, columns=list(kinds), drop=[], nominal=nominal, numeric=numeric)
+    table = read_table_file(options, known)
     frame = table.frame[list(kinds)].copy()
     for name, kind in kinds.items():
         if (frame[name].dtype.kind == "M") != (kind == "date") and frame[name].notna().any():
             raise InputError(f"Column {name!r} holds dates in only one of {options.data} and {like.path}.")
         if kind == "nominal":
-            frame[name] = _with_levels_of(frame[name], like.frame[name], spelling if not keep_all else str)
+            frame[name] = with_levels_of(frame[name], like.frame[name], respell=not keep_all)
     return replace(table, frame=frame)
-
-
-@contextmanager
-def input_as_file(options: Any) -> Iterator[Any]:
-    """Replace standard input (-) as the data of a command by a temporary file."""
-    if str(getattr(options, "data", "")) != STDIN:
-        yield options
-        return
-    with TemporaryFolder() as folder:
-        path = folder / "standard input"
-        with path.open("wb") as file:
-            copyfileobj(sys.stdin.buffer, file)
-        yield replace(options, data=path)
 
 
 def print_columns(table: FileTable, output: Output, target: str | None = None) -> None:
@@ -169,11 +132,10 @@ def selected_columns(selected: Sequence[str], names: Sequence[str], option: str)
     """Return the columns that an option names, one by one or separated by commas."""
     columns: list[str] = []
     for text in selected:
-        parts = [text] if text in names else [part.strip() for part in text.split(",") if part.strip()]
-        for part in parts:
-            if part not in names:
-                raise ParameterError(f"{option}: there is no column {part!r}. {_suggest(part, names)}")
-            columns.append(part)
+        columns += [text] if text in names else filter(None, map(str.strip, text.split(",")))
+    for name in columns:
+        if name not in names:
+            raise ParameterError(f"{option}: there is no column {name!r}. {_suggest(name, names)}")
     return tuple(dict.fromkeys(columns))
 
 
@@ -182,6 +144,51 @@ def feature_names(selected: Sequence[str], X: Any, option: str, target: str | No
     if target is not None and target in selected and target not in X:
         raise ParameterError(f"{option}: {target!r} is the target and cannot be a feature. Leave it out.")
     return list(selected_columns(selected, [str(name) for name in X.columns], option))
+
+
+def _columns_to_read(options: DataOptions, required: Mapping[str, str], names: Sequence[str]) -> list[str]:
+    """Return the columns to read of a file with these column names.
+
+    `required` maps columns that must be in the file to the reason, which is shown if they are not.
+    """
+    dropped = selected_columns(options.drop, names, "--drop")
+    for name, reason in required.items():
+        if name not in names:
+            raise InputError(f"{options.data} has no column {name!r} ({reason}). {_suggest(name, names)}")
+        if name in dropped:
+            raise ParameterError(f"--drop: {name!r} cannot be left out ({reason}). Name other columns.")
+    selected = {*selected_columns(options.columns, names, "--columns"), *required} if options.columns else {*names}
+    columns = [name for name in names if name in selected and name not in dropped]
+    if len(columns) > MOST_COLUMNS:
+        limit = f"{len(columns):,} columns; at most {MOST_COLUMNS} can be explained at once"
+        raise InputError(f"{options.data} has {limit}. Select some, as in --columns {','.join(columns[:2])}")
+    if len(columns) < 2:
+        raise InputError(f"{count_of(len(columns), 'column')} of {options.data} selected; at least two are needed.")
+    return columns
+
+
+def _suggest(name: str, names: Sequence[str]) -> str:
+    """Suggest columns with similar names, else list the columns."""
+    close = get_close_matches(name, names, n=3, cutoff=0.6) or [one for one in names if one.lower() == name.lower()]
+    return f"Did you mean {' or '.join(map(repr, close))}?" if close else f"The columns are {quoted(names, 8)}."
+
+
+def read_file(options: DataOptions, select: SelectColumns) -> RawTable:
+    """Read the selected columns of a sample of the rows; of all rows if there are at most `options.sample_size`."""
+    path = options.data
+    if path.is_dir() or (any(sign in str(path) for sign in "*?[") and not path.exists()):
+        return read_parquet(path, select, options)
+    check_readable(path)
+    if is_zipfile(path) and any(name.startswith("xl/") for name in ZipFile(path).namelist()):
+        return read_excel(path, select, options)
+    with open_bytes(path) as file:
+        head = file.read(16)
+    if not head:
+        raise InputError(f"{path} is empty. Expected a header line with column names, then lines of values.")
+    for mark, what in _OTHER_FORMATS.items():
+        if head.startswith(mark):
+            raise InputError(f"{path} is {what}. Save it as CSV, Excel (.xlsx) or Parquet, and pass that file.")
+    return (read_parquet if head.startswith(b"PAR1") else read_csv)(path, select, options)
 
 
 def check_readable(path: Path) -> None:
@@ -198,60 +205,96 @@ def check_readable(path: Path) -> None:
         raise InputError(f"{path}: permission to read denied. Change its permissions, or copy it.")
 
 
-def _columns_to_read(options: DataOptions, required: Mapping[str, str], names: Sequence[str]) -> list[str]:
-    """Return the columns to read of a file with these column names.
-
-    `required` maps columns that must be in the file to the reason, which is shown if they are not.
-    """
-    for name, reason in required.items():
-        if name not in names:
-            raise InputError(f"{options.data} has no column {name!r} ({reason}). {_suggest(name, names)}")
-    dropped = selected_columns(options.drop, names, "--drop")
-    for name in dropped:
-        if name in required:
-            raise ParameterError(f"--drop: {name!r} cannot be left out ({required[name]}). Name other columns.")
-    selected = [*selected_columns(options.columns, names, "--columns"), *required] if options.columns else names
-    columns = [name for name in dict.fromkeys(selected) if name not in dropped]
-    if len(columns) > MOST_COLUMNS:
-        limit = f"{len(columns):,} columns; at most {MOST_COLUMNS} can be explained at once"
-        raise InputError(f"{options.data} has {limit}. Select some, as in --columns {','.join(columns[:2])}")
-    if len(columns) < 2:
-        raise InputError(f"{count_of(len(columns), 'column')} of {options.data} selected; at least two are needed.")
-    return columns
+@contextmanager
+def _damage_as_error(path: Path, what: str) -> Iterator[None]:
+    """Name the file in errors of the libraries that read it, which have no common class."""
+    try:
+        yield
+    except (SubgroveError, MemoryError):
+        raise
+    except Exception as error:
+        text = str(error).partition("\n")[0].split("': ")[-1].rstrip(".") or type(error).__name__
+        raise InputError(f"{path} is damaged, or not {what} that can be read: {text}.") from error
 
 
-def _suggest(name: str, names: Sequence[str]) -> str:
-    """Suggest columns with similar names, else list the columns."""
-    close = get_close_matches(name, names, n=3, cutoff=0.6) or [one for one in names if one.lower() == name.lower()]
-    return f"Did you mean {' or '.join(map(repr, close))}?" if close else f"The columns are {quoted(names, 8)}."
+class _ReturnedLine:
+    """A file for `csv.writer` that returns each line instead of storing it."""
+
+    def write(self, line: str) -> str:
+        return line
 
 
-def _read_raw(options: DataOptions, select: SelectColumns) -> RawTable:
-    path = options.data
-    if path.is_dir() or (any(sign in str(path) for sign in "*?[") and not path.exists()):
-        return read_sample(lambda: str(path), select, options)
-    check_readable(path)
-    if is_zipfile(path) and any(name.startswith("xl/") for name in ZipFile(path).namelist()):
-        return read_excel(path, select, options)
-    with path.open("rb") as packed:
-        gzipped = packed.read(2) == b"\x1f\x8b"
-    with open_bytes(path, gzipped) as file:
-        head = file.read(16)
-    if not head:
-        raise InputError(f"{path} is empty. Expected a header line with column names, then lines of values.")
-    for mark, what in _OTHER_FORMATS.items():
-        if head.startswith(mark):
-            raise InputError(f"{path} is {what}. Save it as CSV, Excel (.xlsx) or Parquet, and pass that file.")
-    if head.startswith(b"PAR1"):
-        return read_parquet(path, select, options)
-    return read_csv(path, gzipped, select, options)
+def read_excel(path: Path, select: SelectColumns, options: DataOptions) -> RawTable:
+    """Read the selected columns of a sample of the rows of a sheet; line numbers in errors are rows of the sheet."""
+    if not find_spec("openpyxl"):
+        raise InputError(f"{path} is an Excel workbook, which needs openpyxl. Run: pip install 'subgrove[xlsx]'")
+    import openpyxl
+
+    with path.open("rb") as file, _damage_as_error(path, "an Excel workbook"):
+        book = openpyxl.load_workbook(file, read_only=True, data_only=True)
+        sheets = {sheet.title: sheet for sheet in book.worksheets}
+        tables = [name for name, sheet in sheets.items() if sheet.sheet_state == "visible" and sheet.max_column != 1]
+        name = options.sheet or next(iter((*tables, *sheets)), "")
+        if name not in sheets:
+            raise ParameterError(f"--sheet: {path} has no sheet {name!r}. Its sheets are {quoted(sheets)}.")
+        note = f"Sheet {name!r} of {quoted(sheets)} (--sheet for another)." if len(sheets) > 1 else ""
+        lines = map(csv.writer(_ReturnedLine()).writerow, _rows(sheets[name]))
+        return read_lines(lines, path, select, replace(options, delimiter=","), note)
 
 
-def _with_levels_of(values: Any, known: Any, key: Callable[[str], str]) -> Any:
-    """Return a nominal column with the levels of another one first, spelled and merged as there."""
-    levels = {key(str(level)): str(level) for level in known.cat.categories}
-    values = values.cat.rename_categories({level: levels.get(key(level), level) for level in values.cat.categories})
-    if OTHER in levels.values():
-        return merge_levels(values, tuple(level for level in levels.values() if level != OTHER))
-    new = [level for level in values.cat.categories if level not in levels.values()]
-    return values.cat.set_categories([*levels.values(), *new])
+def _rows(sheet: Any) -> Iterator[list[Any]]:
+    """Yield the rows up to the last cell with a value, those of the first rows being equally long."""
+    sheet.reset_dimensions()  # which some programs write wrongly
+    rows = map(_without_end, islice(sheet.iter_rows(values_only=True), _MOST_ROWS + 1))
+    first = list(islice(rows, _N_FIRST))
+    width = max(map(len, first), default=0)
+    for number, row in enumerate(chain(first, rows)):
+        if number == _MOST_ROWS:
+            raise InputError(f"Sheet {sheet.title!r} has a row beyond the {_MOST_ROWS:,} of Excel: it is damaged.")
+        yield row + [None] * (width - len(row)) if row else row
+
+
+def _without_end(row: Any) -> list[Any]:
+    cells = [cell.total_seconds() if isinstance(cell, timedelta) else cell for cell in row]
+    while cells and cells[-1] is None:
+        cells.pop()
+    return cells
+
+
+def read_parquet(path: Path, select: SelectColumns, options: DataOptions) -> RawTable:
+    """Read the selected columns of a sample of the rows of a file, or of the files of a folder or pattern."""
+    import narwhals.stable.v2 as nw
+    import pandas as pd
+
+    from subgrove._scale.large_data import read_chunks
+    from subgrove._scale.readers import sample_rows
+
+    with _damage_as_error(path, "Parquet"):
+        data = read_chunks(_source(path), argument="DATA")
+        selected = set(select(data.columns))
+        names = [name for name in data.columns if name in selected]
+        schema = nw.from_native(data.empty, eager_only=True).schema
+        nested = [f"{name!r} ({str(schema[name])[:40]})" for name in names if schema[name].is_nested()]
+        if nested:
+            raise InputError(
+                f"{path} has nested columns: {', '.join(nested[:5])}. A feature must have one value per row; "
+                f"leave them out (--drop), or unnest them into separate columns."
+            )
+        sample = sample_rows(data, names, options.sample_size, options.random_state)
+        order = sample.rows.argsort()
+        table = nw.from_native(sample.table, eager_only=True)[order.tolist()]
+        columns = {name: pd.Series(table[name].to_list(), sample.rows[order], dtype=object) for name in names}
+        return RawTable(pd.DataFrame(columns), data.n_rows)
+
+
+def _source(path: Path) -> Any:
+    """Return a source of `LargeData`: of a file, whatever its name is, by the library that is installed."""
+    if path.is_file() and find_spec("pyarrow"):
+        import pyarrow.dataset as ds
+
+        return ds.dataset(str(path), format="parquet")
+    if path.is_file() and find_spec("polars"):
+        import polars as pl
+
+        return pl.scan_parquet(path, glob=False)
+    return str(path)

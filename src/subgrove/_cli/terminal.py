@@ -60,9 +60,9 @@ class Output:
         if not self.quiet:
             print(printable(text), file=sys.stdout if self.results else sys.stderr)
 
-    def note(self, text: str) -> None:
-        """Print a remark on how a result was obtained."""
-        if not self.quiet:
+    def note(self, *texts: str) -> None:
+        """Print remarks on how a result was obtained, one in a line."""
+        for text in () if self.quiet else texts:
             print(printable(text), file=sys.stderr)
 
     def table(self, title: str, header: Row, rows: Iterable[Row], right: Sequence[int] = ()) -> None:
@@ -118,9 +118,9 @@ def number(value: float | None) -> str:
     return "" if value is None or value != value else number_text(value)
 
 
-def quoted(names: Iterable[Any], most: int = 5) -> str:
-    """List the first names in quotes."""
-    return first_of([repr(str(name)) for name in names], most)
+def quoted(names: Iterable[Any], most: int = 5, width: int | None = None) -> str:
+    """List the first names in quotes, each cut to a width."""
+    return first_of([repr(str(name)[:width]) for name in names], most)
 
 
 def check_output(path: Path | None, option: str, suffixes: tuple[str, ...], options: Any) -> None:
@@ -222,5 +222,4 @@ def _warnings_as_notes(output: Output, debug: bool) -> Iterator[None]:
         try:
             yield
         finally:
-            for text in dict.fromkeys(str(one.message) for one in caught):
-                output.note(f"Note: {text}")
+            output.note(*dict.fromkeys(f"Note: {one.message}" for one in caught))
