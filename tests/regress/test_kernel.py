@@ -9,7 +9,7 @@ import pytest
 from subgrove._core.kinds import Floats
 from subgrove._data.table import Table, read_table
 from subgrove._regress.gram import FoldGrams
-from subgrove._regress.kernel import _JITTER, KernelFit, PilotForest, _RidgeProblem, fit_kernel
+from subgrove._regress.kernel import _JITTER, KernelFit, PilotForest, ValueIndicator, _RidgeProblem, fit_kernel
 from subgrove._regress.levels import as_probabilities, fit_kernel_levels
 
 NAMES = ["a", "b", "c"]
@@ -99,3 +99,20 @@ def test_interpolated_noise_has_no_small_errors() -> None:
     features = np.exp(-0.5 * (10 * (rows_close - rows_close.T)) ** 2)
     noise = rng.normal(size=(150, 1))
     assert _RidgeProblem.of(features, features).errors(noise).min() > 0.8 * noise.var()
+
+
+def test_a_number_with_few_values_may_have_a_curve_for_each_of_them() -> None:
+    """The sign of a curve alternates over seven days in no order that a smooth function of the day could follow."""
+    rng = np.random.default_rng(8)
+    X = pd.DataFrame({"a": rng.uniform(-2, 2, size=400), "b": rng.integers(7, size=400), "c": rng.normal(size=400)})
+    sign = np.array([1, -1, -1, 1, -1, 1, 1])
+    truth = 2 * sign[X["b"]] * np.sin(2 * X["a"])
+    found = fitted(read_table(X), np.asarray(truth) + 0.5 * rng.normal(size=400))
+    assert found is not None
+    assert any(isinstance(part, ValueIndicator) for part in found.predictor.parts)
+    # Seven curves from 400 rows; one curve for all days leaves nearly the whole variance, which is 2.
+    assert (found.residuals**2).mean() < 0.5
+    new = pd.DataFrame({"a": rng.uniform(-2, 2, size=300), "b": rng.integers(7, size=300), "c": rng.normal(size=300)})
+    curve = found.predictor.predict(read_table(new))[:, 0]
+    expected = 2 * sign[new["b"]] * np.sin(2 * new["a"])
+    assert np.corrcoef(curve, expected)[0, 1] > 0.9

@@ -5,6 +5,7 @@ Requirements this design meets:
 - bounded cost: the kernel is approximated by landmarks (Nystroem), and its widths are selected on a sample of rows;
 - honest residuals: those of leaving each row out, in closed form, for each penalty;
 - interactions without main effects are found: the columns to try come from a forest, jointly and one by one;
+- numbers with few values, such as an hour or a weekday, may have a curve of their own for each value;
 - the noise variance is estimated too, so that a sampler can correct for the error of the estimated curve.
 
 A width of 0 leaves a column out; k(z, z') = exp(-sum_j (w_j (z_j - z'_j))^2 / 2) for standardized columns.
@@ -33,6 +34,8 @@ _MAX_ROWS, _MAX_LANDMARKS = 5000, 250
 _MOST_COLUMNS = 5
 _STARTS = ((0.3, 1.0, 3.0, 10.0), (0.3, 0.8, 2.0, 5.0), (0.3, 0.8, 2.0), (0.3, 0.8))  # by number of columns
 _JITTER = 1e-7  # added to the diagonal of the kernel of the landmarks, which may be singular
+_FEW_VALUES, _FEW_VALUES_OF = 31, 1000  # of a number whose values may have indicators, in its first rows
+_SAME = 1e-9  # difference of equal values, in standard deviations
 _MIN_GAIN = 0.01  # relative decrease of the error for which a width is changed
 _PILOT_TREES, _PILOT_ROWS, _PILOT_NODE = 20, 1000, 15
 _SHUFFLED_ROWS = 200
@@ -41,13 +44,26 @@ _LEAST_ROOM = 1e-6  # of 1 minus the leverage: a larger one would make the error
 _PROJECTIONS = 3
 
 
+@dataclass(frozen=True)
+class ValueIndicator:
+    """Indicator of one of the few values of a numeric column, on the scale of its design column."""
+
+    part: DesignColumn
+    value: float
+
+    @property
+    def column(self) -> str:
+        """Name of the table column."""
+        return self.part.column
+
+
 @dataclass(frozen=True, eq=False)
 class KernelPredictor:
     """Kernel expansion around landmarks.
 
     Attributes
     ----------
-    parts : tuple of DesignColumn
+    parts : tuple of DesignColumn or ValueIndicator
         Columns of the kernel.
     widths : float array
         Inverse length scale of each column.
@@ -60,7 +76,7 @@ class KernelPredictor:
         Encoding of the columns.
     """
 
-    parts: tuple[DesignColumn, ...]
+    parts: tuple[DesignColumn | ValueIndicator, ...]
     widths: Floats
     landmarks: Floats
     coefficients: Floats
@@ -77,9 +93,14 @@ class KernelPredictor:
 
     def predict(self, table: Table) -> Floats:
         """Return the predictions for each row: (rows, outputs)."""
-        columns = [np.clip(self.design.numbers(table, part), -_CLIP, _CLIP) for part in self.parts]
-        kernel = _gaussian(np.column_stack(columns) * self.widths, self.landmarks)
+        columns = np.column_stack([self._numbers(table, part) for part in self.parts])
+        kernel = _gaussian(columns * self.widths, self.landmarks)
         return np.asarray(self.intercept + kernel @ self.coefficients)
+
+    def _numbers(self, table: Table, part: DesignColumn | ValueIndicator) -> Floats:
+        if isinstance(part, DesignColumn):
+            return np.clip(self.design.numbers(table, part), -_CLIP, _CLIP)
+        return _indicators(self.design.numbers(table, part.part), [part.value])[:, 0]
 
     def text(self) -> str:
         """Return the columns in words."""
@@ -217,9 +238,7 @@ def fit_kernel(
     """
     if not pilot.promising:
         return None
-    units = _table_columns(grams.design, pilot.ranked)
-    parts, units = pilot.ranked[units < _MOST_COLUMNS], units[units < _MOST_COLUMNS]
-    columns = np.clip(grams.values[:, parts], -_CLIP, _CLIP)
+    parts, columns, units = _kernel_columns(grams, pilot)
     values, rng = targets[grams.order], stream(seed, "rows of a kernel")
     order = rng.permutation(len(values))
     few = values
@@ -227,7 +246,8 @@ def fit_kernel(
         few = values @ rng.standard_normal((values.shape[1], _PROJECTIONS))
     if summaries is not None:
         few = np.hstack([few / few.std(axis=0), summaries[grams.order] / summaries.std(axis=0)])
-    widths = _search_widths(columns, units, few, order)[units]
+    n_columns = int(units[sum(isinstance(part, DesignColumn) for part in parts) - 1]) + 1
+    widths = _search_widths(columns, units, few, order, n_columns)[units]
     used = np.flatnonzero(widths)
     if not len(used):
         return None
@@ -241,17 +261,42 @@ def fit_kernel(
         left_out[rows] = fit.residuals
     if not exceeds_standard_error((values**2 - left_out**2).sum(axis=1)):
         return None
-    used_parts = tuple(grams.design.parts[parts[at]] for at in used)
+    used_parts = tuple(parts[at] for at in used)
     predictor = KernelPredictor(used_parts, widths[used], landmarks, fit.slopes, fit.intercept, grams.design)
     in_row_order = np.empty_like(left_out)
     in_row_order[grams.order] = left_out
     return KernelFit(predictor, in_row_order, fit.noise)
 
 
-def _search_widths(columns: Floats, units: Rows, target: Floats, order: Rows) -> Floats:
+def _kernel_columns(grams: FoldGrams, pilot: PilotForest) -> tuple[list[DesignColumn | ValueIndicator], Floats, Rows]:
+    """Return the columns of a kernel, their values, and which of them share a width.
+
+    The columns that the pilot ranks first, and after them indicators of each value of those that have few.
+    """
+    units = _table_columns(grams.design, pilot.ranked)
+    ranked, units = pilot.ranked[units < _MOST_COLUMNS], units[units < _MOST_COLUMNS]
+    parts: list[DesignColumn | ValueIndicator] = [grams.design.parts[at] for at in ranked]
+    columns = [np.clip(grams.values[:, ranked], -_CLIP, _CLIP)]
+    for at in ranked:
+        part, own = grams.design.parts[at], grams.values[:, at]
+        values = np.unique(own[:_FEW_VALUES_OF])
+        if part.is_value and 2 < len(values) <= _FEW_VALUES:
+            parts += [ValueIndicator(part, float(value)) for value in values]
+            columns.append(_indicators(own, values))
+            units = np.append(units, np.full(len(values), units[-1] + 1))
+    return parts, np.hstack(columns), units
+
+
+def _indicators(numbers: Floats, values: Sequence[float] | Floats) -> Floats:
+    """Return an indicator of each value."""
+    return np.asarray((np.abs(numbers[:, None] - np.asarray(values)) < _SAME).astype(np.float64))
+
+
+def _search_widths(columns: Floats, units: Rows, target: Floats, order: Rows, n_columns: int) -> Floats:
     """Return the widths with the smallest leave-one-out error on a sample of rows; all 0 if none reduces it.
 
-    `units` are the table columns of the design columns: the indicators of the levels of a column share a width.
+    `units` are the table columns of the design columns: the indicators of the levels of a column share a width. The
+    first `n_columns` of them are tried together, the others one by one.
     """
     rows = order[:_SEARCH_ROWS]
     values, sample = target[rows], columns[rows]
@@ -269,7 +314,7 @@ def _search_widths(columns: Floats, units: Rows, target: Floats, order: Rows) ->
         return error_of(tuple(by_unit.tolist()))
 
     best, least = np.zeros(units[-1] + 1), float(values.var(axis=0).sum()) * len(rows) / max(len(rows) - 1, 1)
-    for count, starts in enumerate(_STARTS[: len(best)], start=1):
+    for count, starts in enumerate(_STARTS[:n_columns], start=1):
         for width in starts:
             widths = np.where(np.arange(len(best)) < count, width, 0.0)
             if (found := error(widths)) < least * (1 - _MIN_GAIN):
