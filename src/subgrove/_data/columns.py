@@ -91,8 +91,7 @@ def parse_features(features: Any, columns: Sequence[str]) -> tuple[Members, ...]
     if isinstance(features, Mapping):
         groups: tuple[Members, ...] = tuple(_named_group(name, each, columns) for name, each in features.items())
     else:
-        each_feature = [features] if _is_column(features) else _as_list("features", features)
-        groups = tuple(_members(each, columns) for each in each_feature)
+        groups = tuple(_members(each, columns) for each in _as_list("features", features))
     if not groups:
         raise ParameterError("features is empty. Name some columns, or omit features for all of them.")
     _reject_duplicates(groups)
@@ -103,16 +102,14 @@ def allowed_columns(given: Any, columns: Sequence[str]) -> Members:
     """Return the columns of `given` in the order of the table; None stands for every column."""
     if given is None:
         return tuple(columns)
-    names = _names("given", [given] if _is_column(given) else _as_list("given", given), columns)
+    names = _names("given", _as_list("given", given), columns)
     return tuple(name for name in columns if name in names)
 
 
 def _members(feature: Any, columns: Sequence[str]) -> Members:
     if isinstance(feature, NamedGroup):
         return NamedGroup(feature.name, _names("features", feature, columns))
-    members = _names(
-        "features", [feature] if _is_column(feature) else _as_list("A group in features", feature), columns
-    )
+    members = _names("features", _as_list("A group in features", feature), columns)
     if not members:
         raise ParameterError("features has a group without columns. Name its columns, or leave it out.")
     if len(set(members)) < len(members):
@@ -151,11 +148,10 @@ def _names(argument: str, values: Iterable[Any], columns: Sequence[str]) -> Memb
     return tuple(names)
 
 
-def _is_column(value: Any) -> bool:
-    return isinstance(value, str | int | np.integer) and not isinstance(value, bool)
-
-
 def _as_list(argument: str, values: Any) -> list[Any]:
+    """Return names or positions of columns as a list; also a single one."""
+    if isinstance(values, str | int | np.integer) and not isinstance(values, bool):
+        return [values]
     if not isinstance(values, Iterable):
         raise ParameterError(f"{argument} must be a name, a position or a list of them; got {values!r}.")
     return list(values)

@@ -23,7 +23,7 @@ from subgrove._models.tree_ensemble.expectation import (
     expected_losses,
     place_weights,
 )
-from subgrove._models.tree_ensemble.steps import StepBlock, StepFunctions, in_threads
+from subgrove._models.tree_ensemble.steps import ChangedColumn, StepBlock, StepFunctions, in_threads
 from subgrove._scoring.accumulate import LossAccumulator, NumpyArrays
 from subgrove._scoring.context import ScoringContext
 from subgrove._scoring.estimate_variance import donor_variances
@@ -281,18 +281,16 @@ def _over_levels(
     losses: BlockLosses,
 ) -> dict[Feature, ExpectedIncrease]:
     """Return expectations over levels with probabilities of their own in each row."""
-    wanted = {}
+    wanted = []
     for feature, (others, known) in shares.items():
-        j = tree.index[feature[0]]
         donors = Donors(known.representatives) if others is None else Donors(others[known.representatives])
         donors.train = others is None
         places = tree.places(feature[0], donors, None)
-        wanted[j] = np.tile(places, (steps.n_rows, 1))
-    margins = steps.look_up(wanted)
+        wanted.append(ChangedColumn(tree.index[feature[0]], np.arange(steps.n_rows), places))
     found = {}
     own = steps.predict(steps.places)
-    for feature, (_, known) in shares.items():
-        at = margins[tree.index[feature[0]]]
+    for (feature, (_, known)), margins in zip(shares.items(), steps.changed_margins(wanted), strict=True):
+        at = margins.transpose(2, 0, 1)
         n, n_levels, outputs = at.shape
         block = StepBlock(slice(0, n), own, (at - own[:, None]).reshape(-1, outputs))
         increases, shifts = losses(block, block.steps, np.arange(n + 1) * n_levels)

@@ -22,7 +22,7 @@ from subgrove._models.tree_ensemble.ensemble import NotReadable, TreeEnsemble, r
 from subgrove._models.tree_ensemble.inputs import TreeInputs
 from subgrove._models.tree_ensemble.places import Places
 from subgrove._models.tree_ensemble.reading import CHECK_ROWS, check_margins, read_ensemble, use_tree_steps
-from subgrove._models.tree_ensemble.steps import StepFunctions
+from subgrove._models.tree_ensemble.steps import ChangedColumn, StepFunctions
 from subgrove._scoring.context import PredictionJob, ScoringContext
 from subgrove.samplers.base import Feature
 
@@ -149,20 +149,19 @@ class TreeSteps:
         by_column: dict[int, list[PredictionJob]] = {}
         for job in jobs:
             by_column.setdefault(self.index[next(iter(job.changes))], []).append(job)
-        wanted = {}
+        wanted = []
         for j, own in by_column.items():
-            places = np.repeat(self.steps.places[:, j : j + 1], len(own), axis=1)
-            for at, job in enumerate(own):
+            places = np.tile(self.steps.places[:, j], (len(own), 1))
+            for line, job in zip(places, own, strict=True):
                 ((name, column),) = job.changes.items()
-                places[slice(None) if job.rows is None else job.rows, at] = self.places(name, column, job.rows)
-            wanted[j] = places
-        found = self.steps.look_up(wanted) if wanted else {}
-        taken = dict.fromkeys(found, 0)
+                line[slice(None) if job.rows is None else job.rows] = self.places(name, column, job.rows)
+            wanted.append(ChangedColumn(j, np.arange(self.frames.n_rows), places))
+        margins = self.steps.changed_margins(wanted) if wanted else []
+        found = dict(zip(by_column, map(iter, margins), strict=True))
         for job in jobs:
-            j = self.index[next(iter(job.changes))]
-            margins = found[j][slice(None) if job.rows is None else job.rows, taken[j]]
-            taken[j] += 1
-            yield job, self.ensemble.response(np.ascontiguousarray(margins))
+            of_rows = next(found[self.index[next(iter(job.changes))]])
+            some = of_rows if job.rows is None else of_rows[:, job.rows]
+            yield job, self.ensemble.response(np.ascontiguousarray(some.T))
 
 
 def _some(rows: Floats) -> Floats:

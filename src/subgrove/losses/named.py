@@ -74,7 +74,8 @@ class Loss:
 
 def _library(values: Numbers) -> Any:
     """Return the library that computes with these values: NumPy, or PyTorch for tensors."""
-    return np if isinstance(values, np.ndarray) else sys.modules["torch"]
+    torch = sys.modules.get("torch")
+    return np if torch is None or not isinstance(values, torch.Tensor) else torch
 
 
 def _row_mean(values: Numbers) -> Numbers:
@@ -96,9 +97,9 @@ def _absolute_error(y: Numbers, prediction: Numbers) -> Numbers:
 def _poisson(y: Numbers, prediction: Numbers) -> Numbers:
     from scipy import special
 
-    xlogy = (special if isinstance(y, np.ndarray) else _library(y)).xlogy
+    library = special if _library(y) is np else _library(y)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return _row_mean(2 * (xlogy(y, y / _positive(prediction)) - y + prediction))
+        return _row_mean(2 * (library.xlogy(y, y / _positive(prediction)) - y + prediction))
 
 
 def _gamma(y: Numbers, prediction: Numbers) -> Numbers:
@@ -113,7 +114,7 @@ def _positive(prediction: Numbers) -> Numbers:
 
 def _of_y(y: Numbers, probability: Numbers) -> Numbers:
     """Return the probability of the class of each row."""
-    if isinstance(probability, np.ndarray):
+    if _library(probability) is np:
         return np.take_along_axis(probability, y[:, None], axis=1)[:, 0]
     return probability.gather(1, y[:, None])[:, 0]
 
