@@ -132,18 +132,11 @@ class DeviceCyclicShift:
 
     def taken(self, cyclic_shift: CyclicShift, values: Tensor) -> Tensor:
         """Return the values that rows receive, in the order of the shift."""
-        return self._joined(values, cyclic_shift.segments, lambda start, end, step: start + step)
+        return self.torch.cat([values[..., part] for part in cyclic_shift.slices()], dim=-1)
 
     def returned(self, cyclic_shift: CyclicShift, values: Tensor) -> Tensor:
         """Return values of receivers at the positions of their donors."""
-        return self._joined(values, cyclic_shift.segments, lambda start, end, step: end - step)
-
-    def _joined(self, values: Tensor, segments_of: Any, cut: Any) -> Tensor:
-        segments = []
-        for start, end, step in segments_of:
-            at = cut(start, end, step)
-            segments += [values[..., at:end], values[..., start:at]]
-        return self.torch.cat(segments, dim=-1)
+        return self.torch.cat([values[..., part] for part in cyclic_shift.slices(back=True)], dim=-1)
 
 
 class DeviceMatrix:

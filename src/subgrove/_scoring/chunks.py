@@ -31,11 +31,11 @@ from subgrove._scale.engines import ChunkArrays
 from subgrove._scale.readers import Chunk, row_keys
 from subgrove._scoring.accumulate import NumpyArrays
 from subgrove._scoring.chunk_sums import BincountSums, ChunkSums, FeatureSums, RunningAccumulator
-from subgrove._scoring.chunk_trees import ChunkTrees, Steps
 from subgrove._scoring.context import PredictionJob, ScoringContext, build_table, resample
 from subgrove._scoring.row_losses import ALL, RowLosses
 from subgrove._scoring.score import prediction_jobs
 from subgrove._scoring.tree_expectation import all_rows_exact, expected_increases, serves
+from subgrove._scoring.tree_steps import ChunkTrees, Steps
 from subgrove.exceptions import InputError, SubgroveError, SubgroveWarning
 from subgrove.losses import Loss
 from subgrove.samplers.base import Feature, FittedSampler, title

@@ -3,14 +3,16 @@
 `TreeSteps` has the step functions of a readable model, once it has reproduced predictions of changed rows. A feature
 whose new values have a known distribution has an exact expectation, for all features in one pass. Draws of other
 samplers are looked up in the step functions; groups of features are predicted by the trees as they were read.
+`ChunkTrees` does this for chunks of large data: the trees are read once in each process, for every batch of rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +26,7 @@ from subgrove._models.tree_ensemble.places import Places
 from subgrove._models.tree_ensemble.reading import CHECK_ROWS, check_margins, read_ensemble, use_tree_steps
 from subgrove._models.tree_ensemble.steps import ChangedColumn, StepFunctions
 from subgrove._scoring.context import PredictionJob, ScoringContext
-from subgrove.samplers.base import Feature
+from subgrove.samplers.base import Feature, FittedSampler
 
 _LOOK_UPS = 1 << 25  # numbers that are looked up in one pass
 _KEPT = 10_000  # encoded rows
@@ -241,3 +243,65 @@ def check_steps(predictor: Predictor, tree: TreeSteps, features: Sequence[Featur
         places[:, columns] = tree.train_places[drawn[:, None], columns]
         table = tree.frames.changed(rows, dict.fromkeys(names, Donors(drawn, train=True)))
         check_margins(predictor, tree.ensemble, table, tree.steps.predict(places))
+
+
+Steps = list[tuple[list[Feature], FittedSampler, TreeSteps]]  # of the features that share training rows
+
+
+@dataclass(eq=False)
+class ChunkTrees:
+    """Step functions of a model, to be used for batches of rows.
+
+    Attributes
+    ----------
+    predictor : Predictor
+        The model; other processes read its trees anew.
+    rows : table
+        A few rows. Training rows are encoded in their dtypes.
+    samplers : mapping
+        Feature -> its sampler.
+    sizes : (int, int)
+        Numbers of rows, of all chunks together, and of repeats.
+    """
+
+    predictor: Predictor
+    rows: Any
+    samplers: Mapping[Feature, FittedSampler]
+    sizes: tuple[int, int]
+    _steps: Steps | None = field(init=False, default=None)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "predictor": self.predictor.fresh(), "_steps": None}
+
+    def check(self, seed: int) -> None:
+        """Raise `NotReadable` unless the trees reproduce predictions of changed rows."""
+        for features, _, steps in self.steps():
+            check_steps(self.predictor, steps, features, seed)
+
+    def steps(self) -> Steps:
+        """Return the step functions of `rows`, for all features that share columns and training rows."""
+        if self._steps is None:
+            shared: list[tuple[list[Feature], FittedSampler]] = []
+            for feature, fitted in self.samplers.items():
+                like = (one for one, first in shared if first.train is fitted.train and first.columns == fitted.columns)
+                if (features := next(like, None)) is None:
+                    shared.append(([feature], fitted))
+                else:
+                    features.append(feature)
+            every = [*self.samplers]
+            self._steps = [
+                (some, fitted, unchecked_steps(self.predictor, self._frames(self.rows, fitted), every, self.sizes))
+                for some, fitted in shared
+            ]
+        return self._steps
+
+    def of_batch(self, table: Any) -> Steps | None:
+        """Return the step functions of other rows; None if the model itself has to predict them."""
+        try:
+            steps = self.steps()
+            return [(some, fitted, one.with_rows(self._frames(table, fitted))) for some, fitted, one in steps]
+        except NotReadable:
+            return None
+
+    def _frames(self, table: Any, fitted: FittedSampler) -> Frames:
+        return Frames(table, fitted.columns, fitted.train)

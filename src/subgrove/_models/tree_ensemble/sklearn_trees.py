@@ -12,7 +12,6 @@ from subgrove._models.tree_ensemble.ensemble import Floats, Nodes, Response, Tre
 from subgrove._models.tree_ensemble.inputs import TreeInputs, one_to_one, single_precision, table_matrix
 
 TREES = {"DecisionTreeRegressor", "DecisionTreeClassifier", "ExtraTreeRegressor", "ExtraTreeClassifier"}
-FORESTS = {"RandomForestRegressor", "RandomForestClassifier", "ExtraTreesRegressor", "ExtraTreesClassifier"}
 BOOSTING = {"GradientBoostingRegressor", "GradientBoostingClassifier"}
 _FIELDS = {
     *("left_child", "right_child", "feature", "threshold", "impurity", "n_node_samples", "weighted_n_node_samples"),
