@@ -203,13 +203,9 @@ def response_for(losses: Sequence[Loss], response: str | None) -> str:
 
 def _serves(response: str, loss: Loss) -> bool:
     """Return whether a response method returns the predictions that a loss needs."""
-    if loss.response_method == "any":
-        return True
-    if response in ("probability", "predict_proba"):
-        return loss.response_method in ("probability", "label")
-    if response == "decision_function":
-        return loss.response_method == "value"
-    return loss.response_method != "probability"
+    served = {"probability": ("probability", "label"), "decision_function": ("value",)}
+    served["predict_proba"] = served["probability"]
+    return loss.response_method in (*served.get(response, ("value", "label")), "any")
 
 
 def gives_probabilities(response: str) -> bool:
