@@ -283,8 +283,8 @@ class BatchScorer:
     ) -> dict[Feature, FeatureSums]:
         """Return the sums of features from the trees: exact expectations, or draws that are looked up."""
         tree, found = context.tree, {}
-        exact = {feature: one for feature, one in features.items() if serves(context, tree, feature, one.distribution)}
-        for feature, ((_, expected),) in expected_increases(context, tree, exact).items():
+        exact = {feature: one for feature, one in features.items() if serves(context, feature, one.distribution)}
+        for feature, ((_, expected),) in expected_increases(context, exact).items():
             own = self._accumulator(all_rows_exact(exact[feature], context.frames.n_rows), context.n_repeats)
             own.set_expectation(expected.increase, None, donors_in_group=True)
             found[feature] = FeatureSums.of(own)
