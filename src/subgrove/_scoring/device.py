@@ -17,7 +17,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from itertools import chain, islice
+from functools import partial
+from itertools import chain, islice, pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -33,7 +34,7 @@ from subgrove._models.device_table import Tensor
 from subgrove._scoring.accumulate import LossAccumulator
 from subgrove._scoring.context import resample
 from subgrove._scoring.feature_result import FeatureResult, result_from_sums, spread_from_sums
-from subgrove._scoring.fidelity_check import MAX_DRAWS, FidelityCheck, FidelityChecker
+from subgrove._scoring.fidelity_check import MAX_DRAWS, FidelityChecker
 from subgrove.exceptions import ModelError
 from subgrove.samplers.base import Feature, FittedSampler, title
 from subgrove.samplers.resampled_feature import ResampledFeature
@@ -64,16 +65,12 @@ def score_on_device(
         return DrawnFeature.of(feature, resampled, n)
 
     results: list[FeatureResult] = []
-    pending: PendingResult | None = None
     with progress_bar(len(features), "Predicting") as done:
-        for feature in map_ahead(drawn, features, _n_workers(predictor.model, sampler)):
-            following = predictor.start(feature, n_repeats, checker)
-            if pending is not None:
-                results.append(pending.result())
-                done(1)
-            pending = following
-        if pending is not None:
-            results.append(pending.result())
+        ahead = map_ahead(drawn, features, _n_workers(predictor.model, sampler))
+        started = chain((predictor.start(feature, n_repeats, checker) for feature in ahead), [None])
+        for result, _ in pairwise(started):  # the next one is started first
+            assert result is not None
+            results.append(result())
             done(1)
     return results
 
@@ -121,31 +118,6 @@ def map_ahead(function: Callable[[T], R], tasks: Sequence[T], workers: int) -> I
                 yield waiting.popleft().result()
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
-
-
-@dataclass(eq=False)
-class PendingResult:
-    """Sums of a feature on their way to the host."""
-
-    drawn: DrawnFeature
-    sums: PendingSums
-    weights: Floats | None
-    checker: FidelityChecker | None
-    draws: Sequence[Changes]
-
-    def result(self) -> FeatureResult:
-        """Return the result, once the sums are there."""
-        check = self._fidelity_check()  # while the device works
-        sums = self.sums.arrays()
-        reject_not_finite(sums["not_finite"], f"feature {title(self.drawn.feature)!r}")
-        return replace(_result(self.drawn, sums, self.weights), fidelity_check=check)
-
-    def _fidelity_check(self) -> FidelityCheck | None:
-        """Check the first draws; if all rows are exact, draws made for it."""
-        if self.checker is None:
-            return None
-        with one_blas_thread():
-            return self.checker.check(self.drawn.feature, self.checker.read(self.draws, lambda: self.drawn.resampled))
 
 
 def _result(drawn: DrawnFeature, sums: dict[str, Floats], weights: Floats | None) -> FeatureResult:
@@ -239,8 +211,10 @@ class DevicePredictor:
             reject_not_finite(self._first_not_finite(self.baseline).cpu().numpy(), "original rows")
         return losses
 
-    def start(self, drawn: DrawnFeature, n_repeats: int, checker: FidelityChecker | None) -> PendingResult:
-        """Predict all resamples of a feature, and send its sums to the host."""
+    def start(
+        self, drawn: DrawnFeature, n_repeats: int, checker: FidelityChecker | None
+    ) -> Callable[[], FeatureResult]:
+        """Predict all resamples of a feature, and send its sums to the host; return what waits for the result."""
         self.matrix.start()
         accumulator = LossAccumulator(self.arrays, drawn.resampled, len(self.losses), n_repeats)
         name = title(drawn.feature)
@@ -267,8 +241,19 @@ class DevicePredictor:
         finally:
             self._write(unchanged)
         tensors = {**_tensors(accumulator), "not_finite": self.torch.stack(flags)}
-        sums = PendingSums(tensors, self.torch)
-        return PendingResult(drawn, sums, self.arrays.host_weights, checker, draws)
+        return partial(self._result, drawn, PendingSums(tensors, self.torch), checker, draws)
+
+    def _result(
+        self, drawn: DrawnFeature, pending: PendingSums, checker: FidelityChecker | None, draws: Sequence[Changes]
+    ) -> FeatureResult:
+        """Return the result of a feature, once its sums are on the host."""
+        check = None
+        if checker is not None:  # of the first draws, or of others if all rows are exact; while the device works
+            with one_blas_thread():
+                check = checker.check(drawn.feature, checker.read(draws, lambda: drawn.resampled))
+        sums = pending.arrays()
+        reject_not_finite(sums["not_finite"], f"feature {title(drawn.feature)!r}")
+        return replace(_result(drawn, sums, self.arrays.host_weights), fidelity_check=check)
 
     def _add_exact(self, accumulator: LossAccumulator, name: str) -> Tensor:
         flag = self._first_not_finite(self.increase[:, :0])

@@ -130,7 +130,7 @@ def _brier(y: Numbers, probability: Numbers) -> Numbers:
     return (probability**2).sum(axis=1) - 2 * _of_y(y, probability) + 1
 
 
-def _zero_one(y: npt.NDArray[Any], label: npt.NDArray[Any]) -> Floats:
+def _zero_one(y: npt.NDArray[Any], label: npt.NDArray[Any]) -> Numbers:
     wrong = np.asarray(y != label)
     return _row_mean(wrong.astype(np.float64))
 

@@ -340,15 +340,12 @@ def shorten_split_points(tree: Tree, training: Training, readable: int = READABL
     readable : int
         Number of significant digits up to which a split point stays as it is.
     """
-    rows_of, nodes = {1: np.arange(training.n_rows)}, []
-    for node in tree.nodes:
-        rows, split = rows_of.pop(node.id), node.split
-        if split is not None and node.children is not None:
-            info, values = tree._info[split.column], training.table.values(split.column)[rows]
-            left = goes_left(split, info, values)
-            rows_of |= dict(zip(node.children, (rows[left], rows[~left]), strict=True))
-            if split.kind == "numeric" and split.threshold is not None:
-                node = replace(node, split=_shortened(split, info, values[~np.isnan(values)], readable))
+    nodes = []
+    for node, _, values in tree._route(training.table):
+        split = node.split
+        if split is not None and split.kind == "numeric" and split.threshold is not None:
+            known, info = values[~np.isnan(values)], tree._info[split.column]
+            node = replace(node, split=_shortened(split, info, known, readable))
         nodes.append(node)
     return replace(tree, nodes=tuple(nodes))
 

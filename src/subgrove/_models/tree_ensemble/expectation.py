@@ -24,7 +24,6 @@ class BlockLosses(Protocol):
 
     def __call__(self, block: StepBlock, steps: Floats, pointers: Rows) -> tuple[list[Floats], list[Floats]]:
         """Return the increase of each loss, and the shift of each prediction, at steps; `pointers` are by row."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
