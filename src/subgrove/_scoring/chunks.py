@@ -272,9 +272,8 @@ class BatchScorer:
         accumulator = self._accumulator(resampled, n_repeats)
         tile = cache(partial(frames.tile, 1))  # samplers read the rows between draws, so a copy of them is written
         for job in prediction_jobs(feature, resampled):
-            all_rows = job.rows is None
-            build = partial(tile().fill, [job.changes]) if all_rows else partial(frames.changed, job.rows, job.changes)
-            table = build_table(build, job.about)
+            some = None if job.rows is None else partial(frames.changed, job.rows, job.changes)
+            table = build_table(some or partial(tile().fill, [job.changes]), job.about)
             self._add(accumulator, job, self.predictor.predict(table, job.n_rows(frames.n_rows), self._of(job)))
         return FeatureSums.of(accumulator)
 

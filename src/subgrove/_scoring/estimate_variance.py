@@ -387,7 +387,7 @@ def donor_variances(
         own[:] = np.where(counts > 1, squares / np.maximum(counts - 1, 1) / np.maximum(counts, 1), 0.0)
     group = resampled.groups.code.astype(np.intp)
     cells = np.bincount(group * n_leaves + code, weights=weights, minlength=len(resampled.groups) * n_leaves)
-    return _of_estimates(by_leaf, rows, cells.reshape(-1, n_leaves))
+    return _of_estimates(by_leaf, rows, cells.reshape(-1, n_leaves).astype(np.float64))
 
 
 def _of_estimates(by_leaf: Floats, rows: Floats, by_group: Floats) -> tuple[Floats, Floats]:
