@@ -231,18 +231,14 @@ def check_steps(predictor: Predictor, tree: TreeSteps, features: Sequence[Featur
     n, names = tree.frames.n_rows, list(dict.fromkeys(name for feature in features for name in feature))
     rows, donors = rng.integers(n, size=n_checked), rng.integers(n, size=n_checked)
     picked = rng.integers(len(names), size=n_checked)
-    own = {name: np.where(picked == at, donors, rows) for at, name in enumerate(names)}
-    columns = [tree.index[name] for name in names]
-    places = tree.steps.places[rows]
-    places[:, columns] = np.column_stack([tree.steps.places[own[name], tree.index[name]] for name in names])
-    table = tree.frames.changed(rows, {name: Donors(some) for name, some in own.items()})
-    check_margins(predictor, tree.ensemble, table, tree.steps.predict(places))
+    changes = [{name: Donors(np.where(picked == at, donors, rows)) for at, name in enumerate(names)}]
     if tree.train is not None:
-        drawn = rng.integers(len(tree.train), size=n_checked)
+        changes.append(dict.fromkeys(names, Donors(rng.integers(len(tree.train), size=n_checked), train=True)))
+    for columns in changes:
         places = tree.steps.places[rows]
-        places[:, columns] = tree.train_places[drawn[:, None], columns]
-        table = tree.frames.changed(rows, dict.fromkeys(names, Donors(drawn, train=True)))
-        check_margins(predictor, tree.ensemble, table, tree.steps.predict(places))
+        for name, column in columns.items():
+            places[:, tree.index[name]] = tree.places(name, column, rows)
+        check_margins(predictor, tree.ensemble, tree.frames.changed(rows, columns), tree.steps.predict(places))
 
 
 Steps = list[tuple[list[Feature], FittedSampler, TreeSteps]]  # of the features that share training rows

@@ -99,18 +99,13 @@ def column_places(ensemble: TreeEnsemble, inputs: TreeInputs, tables: Sequence[F
     return tuple(found)
 
 
-@dataclass(frozen=True, eq=False)
-class PlacedNodes:
-    """Nodes in terms of places: arguments of the kernel `tree_steps.ensemble`, and what its sums are added to."""
+def placed_nodes(
+    ensemble: TreeEnsemble, columns: Sequence[ColumnPlaces], *, any_missing: bool
+) -> tuple[tuple[Any, ...], Floats]:
+    """Return arguments of the kernel `tree_steps.ensemble`, and what its sums are added to.
 
-    arguments: tuple[Any, ...]
-    base: Floats
-    n_trees: int
-    n_leaves: int
-
-
-def placed_nodes(ensemble: TreeEnsemble, columns: Sequence[ColumnPlaces], *, any_missing: bool) -> PlacedNodes:
-    """Return the nodes of an ensemble, children next to each other, with whole numbers as values of leaves."""
+    Nodes are in terms of places, children next to each other, with whole numbers as values of leaves.
+    """
     order = _breadth_first(ensemble)
     place = np.empty(len(order), dtype=np.int32)
     place[order] = np.arange(len(order), dtype=np.int32)
@@ -145,7 +140,7 @@ def placed_nodes(ensemble: TreeEnsemble, columns: Sequence[ColumnPlaces], *, any
         scale,
         any_missing,
     )
-    return PlacedNodes(arguments, base, len(roots), int(leaf.sum()))
+    return arguments, base
 
 
 def _breadth_first(ensemble: TreeEnsemble) -> Rows:

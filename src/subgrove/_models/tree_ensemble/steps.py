@@ -140,13 +140,12 @@ class StepFunctions:
         self.columns: tuple[ColumnPlaces, ...] = column_places(ensemble, inputs, [rows, *donors])
         self.n_columns = len(self.columns)
         self.any_missing = any(bool(np.isnan(table).any()) for table in (rows, *donors))
-        nodes = placed_nodes(ensemble, self.columns, any_missing=self.any_missing)
-        self.base, self.n_trees, self.n_leaves = nodes.base, nodes.n_trees, nodes.n_leaves
+        nodes, self.base = placed_nodes(ensemble, self.columns, any_missing=self.any_missing)
         sizes = np.array([column.n_places + 2 for column in self.columns])
         self.starts = np.concatenate(([0], np.cumsum(sizes)))
         self.slots = int(self.starts[-1]) + 1  # of a row, for each output
         dense = self.slots * ensemble.n_outputs <= _MAX_DENSE
-        self.kernel = kernel.ensemble(*nodes.arguments, dense)
+        self.kernel = kernel.ensemble(*nodes, dense)
         self.is_dense = bool(kernel.has_masks(self.kernel))
         # Of all rows, in the smallest integers; kernels take int32.
         self._place_type = np.min_scalar_type(int(sizes.max(initial=0)))
