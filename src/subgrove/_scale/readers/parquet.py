@@ -17,11 +17,12 @@ from subgrove._scale.readers.arrow_types import ArrowTypes
 from subgrove._scale.readers.data import Chunk, ChunkedData, Places
 from subgrove._scale.readers.files import (
     ParquetFile,
-    arrow_types_of,
+    columns_with_gaps,
     common_schema,
     file_stamp,
     folder_columns,
     index_columns,
+    levels_of_files,
     open_file,
     parquet_files,
     reject_duplicate_names,
@@ -174,7 +175,7 @@ def chunks_of_files(
 ) -> ChunkedData:
     """The chunks of files that agree on a schema."""
     reject_duplicate_names(schema.names, description)
-    view = arrow_types_of(files, schema, backend)
+    view = ArrowTypes(schema, levels_of_files(files, schema), columns_with_gaps(files, schema, backend), backend)
     beside = index_columns(schema) if backend == "pandas" else ()
     columns = tuple(name for name in schema.names if name not in beside)
     chunks = tuple(_chunks(files, chunk_rows, view))
