@@ -24,7 +24,7 @@ from subgrove._core.kinds import Floats
 from subgrove._core.weights import RelativeWeights
 from subgrove._data.from_containers import narwhals_frame
 from subgrove._data.replace_columns import Frames, Rows
-from subgrove._data.table import Table
+from subgrove._data.table import read_once
 from subgrove._models.predictor import Predictions, Predictor, Target, missing_in, read_target
 from subgrove._models.tree_ensemble.ensemble import NotReadable
 from subgrove._scale.engines import ChunkArrays
@@ -67,34 +67,17 @@ def raw_column(table: Any, name: str) -> npt.NDArray[Any]:
     return np.asarray(column.to_numpy())
 
 
-@dataclass(eq=False)
-class ChunkBatch:
-    """The baseline rows of a batch in the container of the model, and as samplers read them."""
-
-    table: Any
-    tables: list[tuple[Any, Table]] = field(default_factory=list)
-
-    @classmethod
-    def of(cls, table: Any, names: Sequence[str], where: slice | Rows) -> ChunkBatch:
-        """Return some rows and columns, as the model takes them."""
-        if not hasattr(table, "iloc"):
-            return cls(narwhals_frame(table, "X")[list(names)][where].to_native())
-        if {table[name].dtype for name in names} != {np.dtype(np.float64)}:
-            return cls(table.iloc[where][list(names)].reset_index(drop=True))
-        n = where.stop - where.start if isinstance(where, slice) else len(where)
-        array = np.empty((n, len(names)))
-        for place, name in enumerate(names):
-            array[:, place] = table[name].to_numpy()[where]
-        return cls(type(table)(array, columns=list(names), copy=False))
-
-    def read_by(self, fitted: FittedSampler) -> Table:
-        """Return the rows as a sampler reads them; samplers of the same columns share them."""
-        for columns, table in self.tables:
-            if columns == fitted.columns:
-                return table
-        table = fitted.read(self.table)
-        self.tables.append((fitted.columns, table))
-        return table
+def rows_for_model(table: Any, names: Sequence[str], where: slice | Rows) -> Any:
+    """Return some rows and columns, as the model takes them."""
+    if not hasattr(table, "iloc"):
+        return narwhals_frame(table, "X")[list(names)][where].to_native()
+    if {table[name].dtype for name in names} != {np.dtype(np.float64)}:
+        return table.iloc[where][list(names)].reset_index(drop=True)
+    n = where.stop - where.start if isinstance(where, slice) else len(where)
+    array = np.empty((n, len(names)))
+    for place, name in enumerate(names):
+        array[:, place] = table[name].to_numpy()[where]
+    return type(table)(array, columns=list(names), copy=False)
 
 
 @dataclass(frozen=True)
@@ -181,9 +164,10 @@ class ChunkWork:
             where: slice | Rows = span if span.stop - span.start == len(some) else some
             losses = RowLosses(self.losses, self._target(y[where], chunk.first_row + some), self.probabilities)
             own = None if weights is None else weights[where]
-            batch = ChunkBatch.of(table, self.columns.model, where)
+            X = rows_for_model(table, self.columns.model, where)
             about = partial(_about, chunk, some)
-            self._add_batch(total, BatchScorer(predictor, losses, own, batch, about), keys[where])
+            with read_once(X):
+                self._add_batch(total, BatchScorer(predictor, losses, own, X, about), keys[where])
         total.n_predicted += np.array([predictor.n_rows, predictor.n_calls])
         return total.arrays()
 
@@ -202,7 +186,7 @@ class ChunkWork:
 
     def _add_batch(self, total: ChunkSums, scorer: BatchScorer, keys: Keys) -> None:
         total.add_baseline(scorer.predict_baseline(len(keys)), scorer.weights)
-        steps = None if self.trees is None else self.trees.of_batch(scorer.batch.table)
+        steps = None if self.trees is None else self.trees.of_batch(scorer.X)
         waiting = (
             {} if steps is None else {feature: self._resampled(scorer, feature, keys) for feature in self.samplers}
         )
@@ -219,8 +203,8 @@ class ChunkWork:
         """Return a resampled feature of a batch, and the rows that its columns are replaced in."""
         fitted, cache = self.samplers[feature], self.cache.setdefault(title(feature), {"columns": {}})
         streams = KeyedStreams(self.seed, title(feature), self.n_repeats, rows=keys, memory=cache)
-        frames = Frames(scorer.batch.table, fitted.columns, fitted.train, cache["columns"])
-        return resample(fitted, scorer.batch.read_by(fitted), feature, streams, None), frames
+        frames = Frames(scorer.X, fitted.columns, fitted.train, cache["columns"])
+        return resample(fitted, fitted.read(scorer.X), feature, streams, None), frames
 
     def _by_trees(
         self, scorer: BatchScorer, steps: Steps, resampled: Mapping[Feature, ResampledFeature]
@@ -232,7 +216,7 @@ class ChunkWork:
                 context = ScoringContext(
                     predictor=scorer.predictor,
                     frames=tree.frames,
-                    table=scorer.batch.read_by(fitted),
+                    table=fitted.read(scorer.X),
                     sampler=fitted,
                     losses=scorer.losses,
                     baseline_losses=scorer.baseline,
@@ -256,14 +240,14 @@ class BatchScorer:
     predictor: Predictor
     losses: RowLosses
     weights: Floats | None
-    batch: ChunkBatch
+    X: Any  # the baseline rows, in the container of the model
     about: Callable[..., str]
     baseline: Floats = field(default_factory=lambda: np.empty((0, 0)))
 
     def predict_baseline(self, n_rows: int) -> Floats:
         """Return the losses of the baseline rows."""
         about = partial(self.about, "original rows")
-        predictions = self.predictor.predict(self.batch.table, n_rows, about)
+        predictions = self.predictor.predict(self.X, n_rows, about)
         self.baseline = self.losses.rows(predictions, ALL, about)
         return self.baseline
 
