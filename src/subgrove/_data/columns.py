@@ -173,7 +173,7 @@ def typed(column: UntypedColumn, name: str, kind: Kind | None, argument: str) ->
         raise ParameterError(f"The kind of {name!r} must be one of {', '.join(KINDS)}; got {kind!r}.")
     wanted = kind or column.kind
     if wanted == "numeric":
-        values = _numbers(column, name, argument)
+        values = untyped_numbers(column, name, argument)
         missing = check_numbers(values, name, argument)
         return ColumnInfo(name, "numeric", (), missing, column.is_date, column.is_integer, column.is_duration), values
     labels, levels = _labels(column), column.levels
@@ -188,7 +188,7 @@ def typed(column: UntypedColumn, name: str, kind: Kind | None, argument: str) ->
 def values_like(column: UntypedColumn, info: ColumnInfo, argument: str) -> tuple[npt.NDArray[Any], tuple[str, ...]]:
     """Return the values of a column of new rows, and its levels that training did not have."""
     if info.kind == "numeric":
-        values = _numbers(column, info.name, argument)
+        values = untyped_numbers(column, info.name, argument)
         check_numbers(values, info.name, argument)
         if _unit(column) != _unit(info) and not np.isnan(values).all():
             raise ColumnError(
@@ -232,7 +232,8 @@ def reject_unusable(info: ColumnInfo, values: npt.NDArray[Any], argument: str) -
         )
 
 
-def _numbers(column: UntypedColumn, name: str, argument: str) -> Floats:
+def untyped_numbers(column: UntypedColumn, name: str, argument: str) -> Floats:
+    """Return a column as numbers, booleans as 0 and 1; levels that are not numbers raise an error."""
     if column.kind == "numeric":
         return column.values
     if column.levels == BOOLEANS:

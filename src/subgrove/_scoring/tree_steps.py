@@ -129,15 +129,13 @@ class TreeSteps:
         waiting: list[PredictionJob] = []
         size = self.frames.n_rows * self.ensemble.n_outputs
         for job in jobs:
-            if len(job.changes) > 1:
+            several = len(job.changes) > 1
+            waiting += [] if several else [job]
+            if several or len(waiting) * size >= _LOOK_UPS:
                 yield from self._look_up(waiting)
                 waiting = []
+            if several:
                 yield job, self._predict(job)
-                continue
-            waiting.append(job)
-            if len(waiting) * size >= _LOOK_UPS:
-                yield from self._look_up(waiting)
-                waiting = []
         yield from self._look_up(waiting)
 
     def _predict(self, job: PredictionJob) -> Predictions:
@@ -277,17 +275,13 @@ class ChunkTrees:
     def steps(self) -> Steps:
         """Return the step functions of `rows`, for all features that share columns and training rows."""
         if self._steps is None:
-            shared: list[tuple[list[Feature], FittedSampler]] = []
+            shared: dict[Any, tuple[list[Feature], FittedSampler]] = {}
             for feature, fitted in self.samplers.items():
-                like = (one for one, first in shared if first.train is fitted.train and first.columns == fitted.columns)
-                if (features := next(like, None)) is None:
-                    shared.append(([feature], fitted))
-                else:
-                    features.append(feature)
+                shared.setdefault((id(fitted.train), fitted.columns), ([], fitted))[0].append(feature)
             every = [*self.samplers]
             self._steps = [
                 (some, fitted, unchecked_steps(self.predictor, self._frames(self.rows, fitted), every, self.sizes))
-                for some, fitted in shared
+                for some, fitted in shared.values()
             ]
         return self._steps
 
