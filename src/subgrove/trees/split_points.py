@@ -90,21 +90,9 @@ def best_splits(
     if loader.tree_fit is None or q > loader.MAX_COEFFICIENTS:
         best, at = _scan(order, values, stacked, n, least)
     else:
-        nodes, m = values.shape
-        best, at = np.empty(nodes), np.empty(nodes)
-        loader.tree_fit.scan(
-            np.ascontiguousarray(order, dtype=np.int64),
-            np.ascontiguousarray(values),
-            np.ascontiguousarray(stacked),
-            sizes.astype(np.float64),
-            np.ascontiguousarray(n),
-            np.ascontiguousarray(least),
-            q,
-            nodes,
-            m,
-            best,
-            at,
-        )
+        best, at = np.empty(len(values)), np.empty(len(values))
+        floats = (np.ascontiguousarray(each) for each in (values, stacked, sizes.astype(np.float64), n, least))
+        loader.tree_fit.scan(np.ascontiguousarray(order, dtype=np.int64), *floats, q, *values.shape, best, at)
     points: list[SplitPoint | None] = []
     for k, (statistic, place) in enumerate(zip(best.tolist(), at.tolist(), strict=True)):
         points.append(None if place < 0 else SplitPoint(statistic, threshold=float(values[k, order[k, int(place)]])))

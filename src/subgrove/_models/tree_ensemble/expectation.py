@@ -157,20 +157,10 @@ class ExpectedLosses:
             self.bound[slots] = places if one.bound is None else one.bound
         self.cumulated = np.concatenate(tables) if tables else np.zeros(0)
         self.keys = np.concatenate(keys) if keys else np.zeros(0)
-        self.kernel = kernel.donors(
-            self.steps.kernel,
-            self.kind,
-            self.n_groups,
-            self.first,
-            self.cumulated,
-            n_cells,
-            self.cut,
-            self.bound,
-            np.concatenate(pointers),
-            n_pools,
-            self.keys,
-            n_keys,
-        )
+        of_columns = (self.kind, self.n_groups, self.first)
+        pools = (np.concatenate(pointers), n_pools, self.keys, n_keys)
+        bounds = (self.cut, self.bound)
+        self.kernel = kernel.donors(self.steps.kernel, *of_columns, self.cumulated, n_cells, *bounds, *pools)
 
     def _of_rows(self, share: slice) -> tuple[npt.NDArray[np.int32], list[Any]]:
         """Return the subgroups of some rows, and their bases, spreads and bounds (None without any)."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -133,13 +134,8 @@ class PairDependence:
         added = self._leaves.value[leaves[leaf]] * share[leaf, None]
         shape = len(self._distinct[j]) + 1, len(self._distinct[k]) + 1
         total = np.zeros((shape[0] * shape[1], added.shape[1]))
-        for sign, first, second in (
-            (1, start_j, start_k),
-            (-1, start_j, end_k),
-            (-1, end_j, start_k),
-            (1, end_j, end_k),
-        ):
-            total += sign * _sums(first[at_j] * shape[1] + second[at_k], added, len(total))
+        for (sign_j, first), (sign_k, second) in product(((1, start_j), (-1, end_j)), ((1, start_k), (-1, end_k))):
+            total += sign_j * sign_k * _sums(first[at_j] * shape[1] + second[at_k], added, len(total))
         surface = total.reshape(*shape, -1).cumsum(axis=0).cumsum(axis=1)
         return np.asarray(surface[self._inverse[j], self._inverse[k]])
 

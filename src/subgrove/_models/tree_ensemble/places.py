@@ -119,28 +119,11 @@ def placed_nodes(
     child = np.where(leaf, np.cumsum(leaf) - 1, place[ensemble.left[order]]).astype(np.int32)
     value, base, scale = _whole_numbers(ensemble, order[leaf])
     roots = place[ensemble.roots]
-    arguments = (
-        of_node,
-        cut,
-        child,
-        roots,
-        np.ascontiguousarray(ensemble.output),
-        np.array([one.n_places for one in columns], dtype=np.int32),
-        np.array([one.cuts is None for one in columns], dtype=np.uint8),
-        value,
-        sets,
-        len(order),
-        len(roots),
-        len(columns),
-        int(leaf.sum()),
-        value.shape[1],
-        ensemble.n_outputs,
-        len(sets),
-        sets.shape[1],
-        scale,
-        any_missing,
-    )
-    return arguments, base
+    n_places = np.array([one.n_places for one in columns], dtype=np.int32)
+    is_level = np.array([one.cuts is None for one in columns], dtype=np.uint8)
+    arrays = (of_node, cut, child, roots, np.ascontiguousarray(ensemble.output), n_places, is_level, value, sets)
+    sizes = (len(order), len(roots), len(columns), *value.shape, ensemble.n_outputs, *sets.shape)
+    return (*arrays, *sizes, scale, any_missing), base
 
 
 def _breadth_first(ensemble: TreeEnsemble) -> Rows:
