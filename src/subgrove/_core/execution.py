@@ -79,7 +79,7 @@ class Streams:
         return self._of_repeat(repeat)
 
     def _of_repeat(self, repeat: int) -> np.random.Generator:
-        return _generator(self.seed, self.key, repeat)
+        return stream(self.seed, self.key, repeat)
 
     def __iter__(self) -> Iterator[np.random.Generator]:
         return (self[repeat] for repeat in range(self.n_repeats))
@@ -94,12 +94,8 @@ class Streams:
         return replace(self, key=f"{purpose} of {self.key}")
 
 
-def stream(seed: int, key: str) -> np.random.Generator:
-    """Return the generator of work without repeats, such as drawing folds."""
-    return _generator(seed, key)
-
-
-def _generator(seed: int, key: str, *repeat: int) -> np.random.Generator:
+def stream(seed: int, key: str, *repeat: int) -> np.random.Generator:
+    """Return the generator of a repeat, or of work without repeats, such as drawing folds."""
     digest = hashlib.blake2b(key.encode(), digest_size=16).digest()
     words = np.frombuffer(digest, dtype="<u4").tolist()
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(*words, *repeat)))
@@ -193,29 +189,18 @@ def cached(rngs: Streams, name: str, make: Callable[[], T]) -> T:
     return value
 
 
-class UserStreams:
+class UserStreams(list[np.random.Generator]):
     """Generators of the user in place of seeded streams."""
 
     def __init__(self, rngs: Any) -> None:
-        if isinstance(rngs, int | np.integer):
-            rngs = [np.random.default_rng() for _ in range(int(rngs))]
-        self.rngs = list(rngs)
-        if not self.rngs:
+        is_number = isinstance(rngs, int | np.integer)
+        super().__init__((np.random.default_rng() for _ in range(int(rngs))) if is_number else rngs)
+        if not self:
             raise ParameterError("rngs must be a positive number of repeats, or a generator for each repeat; got none.")
 
     def apart(self, purpose: str) -> UserStreams:
         """Return the same generators, which go on with other numbers."""
         return self
-
-    def __len__(self) -> int:
-        return len(self.rngs)
-
-    def __iter__(self) -> Iterator[np.random.Generator]:
-        return iter(self.rngs)
-
-    def __getitem__(self, repeat: int) -> np.random.Generator:
-        generator: np.random.Generator = self.rngs[repeat]
-        return generator
 
     @property
     def shared(self) -> np.random.Generator:

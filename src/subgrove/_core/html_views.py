@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from functools import singledispatch
 from pathlib import Path
@@ -70,7 +70,11 @@ class ResultView(HtmlView):
         """
         place = Path(path)
         check_file_path(place)
-        writers = {".csv": self._write_csv, ".parquet": self._write_parquet, ".json": self._write_json}
+        writers: dict[str, Callable[[Path], None]] = {
+            ".csv": lambda place: write_text(place, self.to_frame().to_csv(index=False)),
+            ".parquet": lambda place: write_bytes(place, self.to_frame().to_parquet(index=False)),
+            ".json": self._write_json,
+        }
         if place.suffix.lower() not in writers:
             raise ParameterError(
                 f"path={str(path)!r} must end in {', '.join(writers)}, which is the format of the file."
@@ -80,14 +84,6 @@ class ResultView(HtmlView):
     def _frame(self, name: str) -> Any:
         own = replace(self, backend="pandas") if hasattr(self, "backend") else self  # type: ignore[type-var]  # a dataclass
         return getattr(own, name)
-
-    def _write_csv(self, path: Path) -> None:
-        write_text(path, self.to_frame().to_csv(index=False))
-
-    def _write_parquet(self, path: Path) -> None:
-        content = io.BytesIO()
-        self.to_frame().to_parquet(content, index=False)
-        write_bytes(path, content.getvalue())
 
     def _write_json(self, path: Path) -> None:
         write_text(path, json.dumps(self.to_dict()))

@@ -91,8 +91,7 @@ def parse_features(features: Any, columns: Sequence[str]) -> tuple[Members, ...]
     if isinstance(features, Mapping):
         groups: tuple[Members, ...] = tuple(_named_group(name, each, columns) for name, each in features.items())
     else:
-        each_feature = [features] if _is_column(features) else _as_list("features", features)
-        groups = tuple(_members(each, columns) for each in each_feature)
+        groups = tuple(_members(each, columns) for each in _as_list("features", features))
     if not groups:
         raise ParameterError("features is empty. Name some columns, or omit features for all of them.")
     _reject_duplicates(groups)
@@ -103,16 +102,14 @@ def allowed_columns(given: Any, columns: Sequence[str]) -> Members:
     """Return the columns of `given` in the order of the table; None stands for every column."""
     if given is None:
         return tuple(columns)
-    names = _names("given", [given] if _is_column(given) else _as_list("given", given), columns)
+    names = _names("given", _as_list("given", given), columns)
     return tuple(name for name in columns if name in names)
 
 
 def _members(feature: Any, columns: Sequence[str]) -> Members:
     if isinstance(feature, NamedGroup):
         return NamedGroup(feature.name, _names("features", feature, columns))
-    members = _names(
-        "features", [feature] if _is_column(feature) else _as_list("A group in features", feature), columns
-    )
+    members = _names("features", _as_list("A group in features", feature), columns)
     if not members:
         raise ParameterError("features has a group without columns. Name its columns, or leave it out.")
     if len(set(members)) < len(members):
@@ -151,11 +148,10 @@ def _names(argument: str, values: Iterable[Any], columns: Sequence[str]) -> Memb
     return tuple(names)
 
 
-def _is_column(value: Any) -> bool:
-    return isinstance(value, str | int | np.integer) and not isinstance(value, bool)
-
-
 def _as_list(argument: str, values: Any) -> list[Any]:
+    """Return names or positions of columns as a list; also a single one."""
+    if isinstance(values, str | int | np.integer) and not isinstance(values, bool):
+        return [values]
     if not isinstance(values, Iterable):
         raise ParameterError(f"{argument} must be a name, a position or a list of them; got {values!r}.")
     return list(values)
@@ -177,7 +173,7 @@ def typed(column: UntypedColumn, name: str, kind: Kind | None, argument: str) ->
         raise ParameterError(f"The kind of {name!r} must be one of {', '.join(KINDS)}; got {kind!r}.")
     wanted = kind or column.kind
     if wanted == "numeric":
-        values = _numbers(column, name, argument)
+        values = untyped_numbers(column, name, argument)
         missing = check_numbers(values, name, argument)
         return ColumnInfo(name, "numeric", (), missing, column.is_date, column.is_integer, column.is_duration), values
     labels, levels = _labels(column), column.levels
@@ -192,7 +188,7 @@ def typed(column: UntypedColumn, name: str, kind: Kind | None, argument: str) ->
 def values_like(column: UntypedColumn, info: ColumnInfo, argument: str) -> tuple[npt.NDArray[Any], tuple[str, ...]]:
     """Return the values of a column of new rows, and its levels that training did not have."""
     if info.kind == "numeric":
-        values = _numbers(column, info.name, argument)
+        values = untyped_numbers(column, info.name, argument)
         check_numbers(values, info.name, argument)
         if _unit(column) != _unit(info) and not np.isnan(values).all():
             raise ColumnError(
@@ -236,7 +232,8 @@ def reject_unusable(info: ColumnInfo, values: npt.NDArray[Any], argument: str) -
         )
 
 
-def _numbers(column: UntypedColumn, name: str, argument: str) -> Floats:
+def untyped_numbers(column: UntypedColumn, name: str, argument: str) -> Floats:
+    """Return a column as numbers, booleans as 0 and 1; levels that are not numbers raise an error."""
     if column.kind == "numeric":
         return column.values
     if column.levels == BOOLEANS:

@@ -180,14 +180,11 @@ class Design:
     @classmethod
     def of(cls, table: Table) -> tuple[Design, Floats]:
         """Return the design of training rows, and their design matrix."""
-        encoded: list[tuple[DesignColumn, Floats]] = []
+        parts: list[DesignColumn] = []
         for column in table:
-            encoded += (_nominal if column.info.is_nominal else _numeric)(column.info, column.values)
-        design = cls(table.columns, tuple(part for part, _ in encoded))
-        matrix = np.empty((len(encoded), table.n_rows))
-        for line, (part, raw) in zip(matrix, encoded, strict=True):
-            line[:] = (raw - part.mean) / part.scale
-        return design, np.ascontiguousarray(matrix.T)
+            parts += (_nominal if column.info.is_nominal else _numeric)(column.info, column.values)
+        design = cls(table.columns, tuple(parts))
+        return design, np.ascontiguousarray(design.matrix(table))
 
     @classmethod
     def robust(cls, one: Table, two: Table) -> Design:
@@ -270,7 +267,7 @@ def is_extreme(values: Floats) -> bool:
     return max(abs(low), abs(high)) > _LARGEST or 0 < high - low < 1 / _LARGEST
 
 
-def _numeric(column: ColumnInfo, values: Floats) -> list[tuple[DesignColumn, Floats]]:
+def _numeric(column: ColumnInfo, values: Floats) -> list[DesignColumn]:
     known = np.isfinite(values)
     if not known.any() or is_extreme(values):
         return []
@@ -280,31 +277,30 @@ def _numeric(column: ColumnInfo, values: Floats) -> list[tuple[DesignColumn, Flo
     scale = float(raw.std())
     if not np.isfinite(scale) or scale <= _CONSTANT * max(abs(mean), 1e-300):
         return []
-    encoded = [(DesignColumn(column.name, None, False, mean, scale), raw)]
-    return encoded if complete else encoded + _indicator(column.name, None, True, ~known)
+    value = DesignColumn(column.name, None, False, mean, scale)
+    return [value] if complete else [value, *_indicator(column.name, None, True, ~known)]
 
 
-def _nominal(column: ColumnInfo, codes: npt.NDArray[np.int32]) -> list[tuple[DesignColumn, Floats]]:
+def _nominal(column: ColumnInfo, codes: npt.NDArray[np.int32]) -> list[DesignColumn]:
     counts = np.bincount(codes[codes >= 0], minlength=len(column.levels))
     # By frequency and then by name, because containers differ in the order of levels.
     frequent = sorted(range(len(column.levels)), key=lambda code: (-counts[code], column.levels[code]))[:_MAX_LEVELS]
     by_name = sorted(frequent, key=lambda code: column.levels[code])
     if len(by_name) == 2 and not (codes < 0).any() and len(column.levels) == 2:
         by_name = by_name[1:]  # the first is its complement
-    encoded: list[tuple[DesignColumn, Floats]] = []
+    parts: list[DesignColumn] = []
     for code in by_name:
-        encoded += _indicator(column.name, column.levels[code], False, codes == code)
-    return encoded + _indicator(column.name, None, True, codes == MISSING)
+        parts += _indicator(column.name, column.levels[code], False, codes == code)
+    return parts + _indicator(column.name, None, True, codes == MISSING)
 
 
-def _indicator(
-    name: str, level: str | None, missing: bool, present: npt.NDArray[np.bool_]
-) -> list[tuple[DesignColumn, Floats]]:
+def _indicator(name: str, level: str | None, missing: bool, present: npt.NDArray[np.bool_]) -> list[DesignColumn]:
+    """Return the indicator of a level or of missing values; none if nearly all rows, or hardly any, have it."""
     n = int(present.sum())
     if min(n, len(present) - n) < _MIN_ROWS:
         return []
     raw = present.astype(np.float64)
-    return [(DesignColumn(name, level, missing, float(raw.mean()), float(raw.std())), raw)]
+    return [DesignColumn(name, level, missing, float(raw.mean()), float(raw.std()))]
 
 
 @dataclass(frozen=True, eq=False)

@@ -46,15 +46,18 @@ class CyclicShift:
     place: Rows
     segments: tuple[tuple[int, int, int], ...]
 
+    def slices(self, *, back: bool = False) -> list[slice]:
+        """Return slices of values whose concatenation is what each position receives; or, `back`, the inverse."""
+        cuts = [(start, end - step if back else start + step, end) for start, end, step in self.segments]
+        return [part for start, cut, end in cuts for part in (slice(cut, end), slice(start, cut))]
+
     def taken(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Return the values that each position receives; like `values`, in the order of the segments."""
-        slices = [part for start, end, step in self.segments for part in ((start + step, end), (start, start + step))]
-        return np.concatenate([values[start:end] for start, end in slices])
+        return np.concatenate([values[part] for part in self.slices()])
 
     def returned(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Inverse of `taken`: map values back from receivers to donors."""
-        slices = [part for start, end, step in self.segments for part in ((end - step, end), (start, end - step))]
-        return np.concatenate([values[start:end] for start, end in slices])
+        return np.concatenate([values[part] for part in self.slices(back=True)])
 
 
 class Donors:

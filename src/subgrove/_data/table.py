@@ -191,7 +191,11 @@ def _read_table(X: Any, kinds: Mapping[str, Kind] | None, argument: str) -> Tabl
         return _from_matrix(matrix, names, argument)
     columns = untyped_columns(X, argument)
     _reject_empty(names_and_rows(X)[1], len(columns), argument)
-    wanted = _checked_kinds(kinds, argument)
+    if kinds is not None and not isinstance(kinds, Mapping):
+        raise ParameterError(
+            f"kinds must map column names of {argument} to {', '.join(KINDS)}; got {type(kinds).__name__}."
+        )
+    wanted = kinds or {}
     unknown = [name for name in wanted if name not in columns]
     if unknown:
         raise ParameterError(f"kinds names {quote(unknown)}, but {argument} has the columns {quote(columns)}.")
@@ -252,16 +256,6 @@ def _from_matrix(matrix: Floats, names: tuple[str, ...], argument: str) -> Table
     has_missing = {names[at]: check_numbers(matrix[:, at], names[at], argument) for at in doubtful}
     columns = tuple(ColumnInfo(name, "numeric", has_missing=has_missing.get(name, False)) for name in names)
     return Table(columns, matrix, np.empty((matrix.shape[0], 0), dtype=np.int32))
-
-
-def _checked_kinds(kinds: Mapping[str, Kind] | None, argument: str) -> Mapping[str, Kind]:
-    if kinds is None:
-        return {}
-    if not isinstance(kinds, Mapping):
-        raise ParameterError(
-            f"kinds must map column names of {argument} to {', '.join(KINDS)}; got {type(kinds).__name__}."
-        )
-    return kinds
 
 
 def _reject_empty(n_rows: int, n_columns: int, argument: str) -> None:

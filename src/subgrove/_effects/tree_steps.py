@@ -16,10 +16,9 @@ import numpy as np
 from subgrove._core.kinds import Floats, Rows
 from subgrove._data.replace_columns import Column, Frames
 from subgrove._effects.predict import EffectPredictor, GridBlock, PredictionRequest, RequestedRows
-from subgrove._models.tree_ensemble.curves import ChangedColumn, changed_margins
 from subgrove._models.tree_ensemble.places import Places
 from subgrove._models.tree_ensemble.reading import CHECK_ROWS, Encode, trusted_steps
-from subgrove._models.tree_ensemble.steps import StepFunctions
+from subgrove._models.tree_ensemble.steps import ChangedColumn, StepFunctions
 
 _PASS_NUMBERS = 1 << 24  # margins that one pass over the trees returns at most
 _FEW = 8  # predictions of a row that are cheaper than its step functions
@@ -144,7 +143,7 @@ class _Evaluation:
         one_column = [not few and all(len(block.points) == 1 for block in each.blocks) for each in requests]
         for numbers in self._passes(requests, one_column):
             wanted = [self._changed(part) for _, part in numbers]
-            for (number, part), margins in zip(numbers, changed_margins(self.steps, wanted), strict=True):
+            for (number, part), margins in zip(numbers, self.steps.changed_margins(wanted), strict=True):
                 summaries[number].append(part.summarize(self._response(margins)))
         for number, request in enumerate(requests):
             if not one_column[number]:

@@ -31,11 +31,11 @@ from subgrove._scale.engines import run_chunks
 from subgrove._scale.large_data import check_column_name, model_columns
 from subgrove._scale.readers import ChunkedData, sample_rows
 from subgrove._scoring.chunk_sums import ChunkSums
-from subgrove._scoring.chunk_trees import ChunkTrees
 from subgrove._scoring.chunks import ChunkWork, ColumnRoles
 from subgrove._scoring.context import why_no_trees
 from subgrove._scoring.pilot import PilotRows
 from subgrove._scoring.row_losses import names_of
+from subgrove._scoring.tree_steps import ChunkTrees
 from subgrove.exceptions import InputError, ParameterError
 from subgrove.samplers.base import Feature, FittedSampler, title
 from subgrove.samplers.fit import fitted_sampler, row_wise_sampler, training_rows

@@ -14,7 +14,8 @@ import numpy.typing as npt
 
 from subgrove._core.text import quote
 from subgrove._core.weights import FrequencyWeights
-from subgrove._data.from_containers import names_and_rows, untyped_columns
+from subgrove._data.columns import untyped_numbers
+from subgrove._data.from_containers import BOOLEANS, names_and_rows, untyped_columns
 from subgrove._data.replace_columns import CyclicShift, Donors
 from subgrove.exceptions import ColumnError, InputError, ParameterError
 
@@ -87,15 +88,12 @@ def numbers_of(X: Any, columns: Sequence[str] | None) -> npt.NDArray[Any]:
     array = np.empty((names_and_rows(X)[1], len(names)))
     for place, name in enumerate(names):
         column = given[name]
-        if column.kind == "numeric":
-            array[:, place] = column.values
-        elif column.levels == ("False", "True"):
-            array[:, place] = np.where(column.values < 0, np.nan, column.values)
-        else:
+        if column.kind != "numeric" and column.levels != BOOLEANS:
             raise ColumnError(
                 f"Column {name!r} is {column.kind}, and a model on tensors takes numbers. Put its codes (or columns of "
                 f"0 and 1) into the table, leave it out by columns=, or pass a function of a table instead."
             )
+        array[:, place] = untyped_numbers(column, name, "X")
     return array
 
 
@@ -132,18 +130,11 @@ class DeviceCyclicShift:
 
     def taken(self, cyclic_shift: CyclicShift, values: Tensor) -> Tensor:
         """Return the values that rows receive, in the order of the shift."""
-        return self._joined(values, cyclic_shift.segments, lambda start, end, step: start + step)
+        return self.torch.cat([values[..., part] for part in cyclic_shift.slices()], dim=-1)
 
     def returned(self, cyclic_shift: CyclicShift, values: Tensor) -> Tensor:
         """Return values of receivers at the positions of their donors."""
-        return self._joined(values, cyclic_shift.segments, lambda start, end, step: end - step)
-
-    def _joined(self, values: Tensor, segments_of: Any, cut: Any) -> Tensor:
-        segments = []
-        for start, end, step in segments_of:
-            at = cut(start, end, step)
-            segments += [values[..., at:end], values[..., start:at]]
-        return self.torch.cat(segments, dim=-1)
+        return self.torch.cat([values[..., part] for part in cyclic_shift.slices(back=True)], dim=-1)
 
 
 class DeviceMatrix:

@@ -78,7 +78,7 @@ class Predictor:
         return Predictor(self.model, self.method, self.classes, writes=self.writes)
 
 
-def read_model(model: Any, response: str, *, argument: str = "model") -> Predictor:
+def read_model(model: Any, response: str) -> Predictor:
     """Return the predictor of a model for the predictions that a loss or an effect needs.
 
     `response` is "value" or "any" (predict), "label" (predict), "probability" (predict_proba), or the name of a method.
@@ -87,18 +87,18 @@ def read_model(model: Any, response: str, *, argument: str = "model") -> Predict
     method = wanted.get(response, response)
     model = as_model(model)
     if isinstance(model, type):
-        raise ParameterError(f"{argument} is the class {model.__name__}, not an object of it. Pass a fitted model.")
+        raise ParameterError(f"model is the class {model.__name__}, not an object of it. Pass a fitted model.")
     if hasattr(model, method):
         return Predictor(model, cast(Method, method), _classes(model))
     if hasattr(model, "predict") or hasattr(model, "predict_proba"):
         raise ParameterError(
-            f"{argument} ({type(model).__name__}) has no {method}, which is needed for a {response}. "
+            f"model ({type(model).__name__}) has no {method}, which is needed for a {response}. "
             f"Choose another loss or response_method, or pass a function that returns it."
         )
     if callable(model):
         return Predictor(model, "function")
     raise ParameterError(
-        f"{argument} must have predict or predict_proba, or be a function of a table; got {type(model).__name__}."
+        f"model must have predict or predict_proba, or be a function of a table; got {type(model).__name__}."
     )
 
 
@@ -203,13 +203,9 @@ def response_for(losses: Sequence[Loss], response: str | None) -> str:
 
 def _serves(response: str, loss: Loss) -> bool:
     """Return whether a response method returns the predictions that a loss needs."""
-    if loss.response_method == "any":
-        return True
-    if response in ("probability", "predict_proba"):
-        return loss.response_method in ("probability", "label")
-    if response == "decision_function":
-        return loss.response_method == "value"
-    return loss.response_method != "probability"
+    served = {"probability": ("probability", "label"), "decision_function": ("value",)}
+    served["predict_proba"] = served["probability"]
+    return loss.response_method in (*served.get(response, ("value", "label")), "any")
 
 
 def gives_probabilities(response: str) -> bool:

@@ -125,7 +125,7 @@ def read_chunks(source: Any, *, argument: str = "X", chunk_rows: int | None = No
 
         data = chunks_of_path(os.fspath(source), argument, rows)
     elif _is_instance(source, "pyarrow.dataset", "Dataset"):
-        from subgrove._scale.readers.with_arrow import chunks_of_dataset
+        from subgrove._scale.readers.parquet import chunks_of_dataset
 
         data = chunks_of_dataset(source, argument, rows)
     elif _is_instance(source, "polars", "LazyFrame"):

@@ -360,10 +360,9 @@ class LossAccumulator:
 
         `score_losses` has the increases in each repeat of the losses that are scores of all rows together.
         """
-        exact = n_sampled = moved = moved_variance = None
-        if self.resampled.exact is not None:
-            exact = self.resampled.exact.rows
-            n_sampled = np.bincount(self.host_code[~exact], minlength=len(self.sizes))
+        moved = moved_variance = None
+        exact = None if self.resampled.exact is None else self.resampled.exact.rows
+        n_sampled = None if exact is None else np.bincount(self.host_code[~exact], minlength=len(self.sizes))
         correction = finite_population_correction(self.resampled.population, self.n_repeats)
         if shifts is not None:
             by_row = correction if correction.size == 1 else correction.take(self.host_code)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -22,20 +22,20 @@ import numpy.typing as npt
 from subgrove._core.execution import KeyedStreams, Keys
 from subgrove._core.kinds import Floats
 from subgrove._core.weights import RelativeWeights
+from subgrove._data.from_containers import narwhals_frame
 from subgrove._data.replace_columns import Frames, Rows
-from subgrove._data.table import Table
-from subgrove._data.to_containers import container_of
+from subgrove._data.table import read_once
 from subgrove._models.predictor import Predictions, Predictor, Target, missing_in, read_target
 from subgrove._models.tree_ensemble.ensemble import NotReadable
 from subgrove._scale.engines import ChunkArrays
 from subgrove._scale.readers import Chunk, row_keys
 from subgrove._scoring.accumulate import NumpyArrays
 from subgrove._scoring.chunk_sums import BincountSums, ChunkSums, FeatureSums, RunningAccumulator
-from subgrove._scoring.chunk_trees import ChunkTrees, Steps
 from subgrove._scoring.context import PredictionJob, ScoringContext, build_table, resample
 from subgrove._scoring.row_losses import ALL, RowLosses
 from subgrove._scoring.score import prediction_jobs
 from subgrove._scoring.tree_expectation import all_rows_exact, expected_increases, serves
+from subgrove._scoring.tree_steps import ChunkTrees, Steps
 from subgrove.exceptions import InputError, SubgroveError, SubgroveWarning
 from subgrove.losses import Loss
 from subgrove.samplers.base import Feature, FittedSampler, title
@@ -67,74 +67,17 @@ def raw_column(table: Any, name: str) -> npt.NDArray[Any]:
     return np.asarray(column.to_numpy())
 
 
-@dataclass(eq=False)
-class ChunkBatch:
-    """Rows for the model.
-
-    Attributes
-    ----------
-    table : table
-        The baseline rows; columns of it are written while a resample is predicted.
-    held : object
-        The same as its container holds it.
-    array : float array or None
-        Memory of the table, if it is one array of the batch's own.
-    """
-
-    table: Any
-    held: Any
-    array: Floats | None = None
-    names: tuple[str, ...] = ()
-    baseline_columns: dict[int, Floats] = field(default_factory=dict)  # by position, while written
-    tables: list[tuple[Any, Table]] = field(default_factory=list)
-
-    @classmethod
-    def of(cls, table: Any, names: Sequence[str], where: slice | Rows) -> ChunkBatch:
-        """Return a writable copy of some rows and columns, as the model takes them."""
-        if hasattr(table, "iloc"):
-            if {table[name].dtype for name in names} == {np.dtype(np.float64)}:
-                return cls._of_floats(table, names, where)
-            some = table.iloc[where][list(names)].reset_index(drop=True)
-            return cls(some, some, names=tuple(names))
-        import narwhals.stable.v2 as nw
-
-        held = nw.from_native(table, eager_only=True)[list(names)][where]
-        return cls(held.to_native(), held, names=tuple(names))
-
-    @classmethod
-    def _of_floats(cls, table: Any, names: Sequence[str], where: slice | Rows) -> ChunkBatch:
-        n = where.stop - where.start if isinstance(where, slice) else len(where)
-        array = np.empty((n, len(names)))
-        for place, name in enumerate(names):
-            array[:, place] = table[name].to_numpy()[where]
-        wrapped = type(table)(array, columns=list(names), copy=False)
-        return cls(wrapped, wrapped, array, tuple(names))
-
-    def read_by(self, fitted: FittedSampler) -> Table:
-        """Return the rows as a sampler reads them; samplers of the same columns share them."""
-        for columns, table in self.tables:
-            if columns == fitted.columns:
-                return table
-        table = fitted.read(self.table)
-        self.tables.append((fitted.columns, table))
-        return table
-
-    def written(self, columns: Mapping[str, Any]) -> Any:
-        """Return the table with columns replaced, until `restore` is called."""
-        places = {self.names.index(name): column for name, column in columns.items()}
-        if self.array is None:
-            return container_of(self.table).replaced(self.held, places)
-        for place, column in places.items():
-            self.baseline_columns[place] = self.array[:, place].copy()
-            self.array[:, place] = column
-        return self.table
-
-    def restore(self) -> None:
-        """Undo `written`: samplers read the same rows, and may do so between draws."""
-        while self.baseline_columns:
-            place, column = self.baseline_columns.popitem()
-            assert self.array is not None
-            self.array[:, place] = column
+def rows_for_model(table: Any, names: Sequence[str], where: slice | Rows) -> Any:
+    """Return some rows and columns, as the model takes them."""
+    if not hasattr(table, "iloc"):
+        return narwhals_frame(table, "X")[list(names)][where].to_native()
+    if {table[name].dtype for name in names} != {np.dtype(np.float64)}:
+        return table.iloc[where][list(names)].reset_index(drop=True)
+    n = where.stop - where.start if isinstance(where, slice) else len(where)
+    array = np.empty((n, len(names)))
+    for place, name in enumerate(names):
+        array[:, place] = table[name].to_numpy()[where]
+    return type(table)(array, columns=list(names), copy=False)
 
 
 @dataclass(frozen=True)
@@ -221,9 +164,10 @@ class ChunkWork:
             where: slice | Rows = span if span.stop - span.start == len(some) else some
             losses = RowLosses(self.losses, self._target(y[where], chunk.first_row + some), self.probabilities)
             own = None if weights is None else weights[where]
-            batch = ChunkBatch.of(table, self.columns.model, where)
+            X = rows_for_model(table, self.columns.model, where)
             about = partial(_about, chunk, some)
-            self._add_batch(total, BatchScorer(predictor, losses, own, batch, about), keys[where])
+            with read_once(X):
+                self._add_batch(total, BatchScorer(predictor, losses, own, X, about), keys[where])
         total.n_predicted += np.array([predictor.n_rows, predictor.n_calls])
         return total.arrays()
 
@@ -242,22 +186,25 @@ class ChunkWork:
 
     def _add_batch(self, total: ChunkSums, scorer: BatchScorer, keys: Keys) -> None:
         total.add_baseline(scorer.predict_baseline(len(keys)), scorer.weights)
-        steps = None if self.trees is None else self.trees.of_batch(scorer.batch.table)
-        waiting = {}
-        for number, (feature, fitted) in enumerate(self.samplers.items()):
-            cache = self.cache.setdefault(title(feature), {"columns": {}})
-            streams = KeyedStreams(self.seed, title(feature), self.n_repeats, rows=keys, memory=cache)
-            resampled = resample(fitted, scorer.batch.read_by(fitted), feature, streams, None)
-            frames = Frames(scorer.batch.table, fitted.columns, fitted.train, cache["columns"])
-            if steps is None:
-                total.add(number, scorer.score(feature, resampled, frames, self.n_repeats))
-            else:
-                waiting[feature] = (resampled, frames)
+        steps = None if self.trees is None else self.trees.of_batch(scorer.X)
+        waiting = (
+            {} if steps is None else {feature: self._resampled(scorer, feature, keys) for feature in self.samplers}
+        )
         found = None if steps is None else self._by_trees(scorer, steps, {f: one for f, (one, _) in waiting.items()})
         total.n_batches += [1, found is not None]
-        for number, feature in enumerate(self.samplers if steps is not None else ()):
-            sums = scorer.score(feature, *waiting[feature], self.n_repeats) if found is None else found[feature]
-            total.add(number, sums)
+        for number, feature in enumerate(self.samplers):
+            if found is None:
+                drawn = waiting.get(feature) or self._resampled(scorer, feature, keys)
+                total.add(number, scorer.score(feature, *drawn, self.n_repeats))
+            else:
+                total.add(number, found[feature])
+
+    def _resampled(self, scorer: BatchScorer, feature: Feature, keys: Keys) -> tuple[ResampledFeature, Frames]:
+        """Return a resampled feature of a batch, and the rows that its columns are replaced in."""
+        fitted, cache = self.samplers[feature], self.cache.setdefault(title(feature), {"columns": {}})
+        streams = KeyedStreams(self.seed, title(feature), self.n_repeats, rows=keys, memory=cache)
+        frames = Frames(scorer.X, fitted.columns, fitted.train, cache["columns"])
+        return resample(fitted, fitted.read(scorer.X), feature, streams, None), frames
 
     def _by_trees(
         self, scorer: BatchScorer, steps: Steps, resampled: Mapping[Feature, ResampledFeature]
@@ -269,7 +216,7 @@ class ChunkWork:
                 context = ScoringContext(
                     predictor=scorer.predictor,
                     frames=tree.frames,
-                    table=scorer.batch.read_by(fitted),
+                    table=fitted.read(scorer.X),
                     sampler=fitted,
                     losses=scorer.losses,
                     baseline_losses=scorer.baseline,
@@ -293,26 +240,25 @@ class BatchScorer:
     predictor: Predictor
     losses: RowLosses
     weights: Floats | None
-    batch: ChunkBatch
+    X: Any  # the baseline rows, in the container of the model
     about: Callable[..., str]
     baseline: Floats = field(default_factory=lambda: np.empty((0, 0)))
 
     def predict_baseline(self, n_rows: int) -> Floats:
         """Return the losses of the baseline rows."""
         about = partial(self.about, "original rows")
-        predictions = self.predictor.predict(self.batch.table, n_rows, about)
+        predictions = self.predictor.predict(self.X, n_rows, about)
         self.baseline = self.losses.rows(predictions, ALL, about)
         return self.baseline
 
     def score(self, feature: Feature, resampled: ResampledFeature, frames: Frames, n_repeats: int) -> FeatureSums:
         """Return the sums over all resamples of one feature."""
         accumulator = self._accumulator(resampled, n_repeats)
+        tile = cache(partial(frames.tile, 1))  # samplers read the rows between draws, so a copy of them is written
         for job in prediction_jobs(feature, resampled):
-            table = build_table(partial(self._table, frames, job), job.about)
-            self._add(
-                accumulator, job, self.predictor.predict(table, job.n_rows(self.baseline.shape[1]), self._of(job))
-            )
-            self.batch.restore()
+            some = None if job.rows is None else partial(frames.changed, job.rows, job.changes)
+            table = build_table(some or partial(tile().fill, [job.changes]), job.about)
+            self._add(accumulator, job, self.predictor.predict(table, job.n_rows(frames.n_rows), self._of(job)))
         return FeatureSums.of(accumulator)
 
     def score_by_trees(
@@ -320,8 +266,8 @@ class BatchScorer:
     ) -> dict[Feature, FeatureSums]:
         """Return the sums of features from the trees: exact expectations, or draws that are looked up."""
         tree, found = context.tree, {}
-        exact = {feature: one for feature, one in features.items() if serves(context, tree, feature, one.distribution)}
-        for feature, ((_, expected),) in expected_increases(context, tree, exact).items():
+        exact = {feature: one for feature, one in features.items() if serves(context, feature, one.distribution)}
+        for feature, ((_, expected),) in expected_increases(context, exact).items():
             own = self._accumulator(all_rows_exact(exact[feature], context.frames.n_rows), context.n_repeats)
             own.set_expectation(expected.increase, None, donors_in_group=True)
             found[feature] = FeatureSums.of(own)
@@ -339,11 +285,6 @@ class BatchScorer:
     def _accumulator(self, resampled: ResampledFeature, n_repeats: int) -> RunningAccumulator:
         n_losses, n = self.baseline.shape
         return RunningAccumulator(NumpyArrays(n, self.weights, BincountSums), resampled, n_losses, n_repeats)
-
-    def _table(self, frames: Frames, job: PredictionJob) -> Any:
-        if job.rows is None:
-            return self.batch.written({name: frames.native(name, column) for name, column in job.changes.items()})
-        return frames.changed(job.rows, job.changes)
 
     def _of(self, job: PredictionJob) -> Callable[[int | None], str]:
         """Return what describes a job, or one of its rows, in error messages."""

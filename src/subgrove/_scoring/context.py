@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -142,7 +142,7 @@ class PredictionJob:
 
 
 class BatchDescription:
-    """Describes a batch of jobs, or one of its rows, in error messages."""
+    """Describes a batch of jobs, or one of its rows, in error messages; and splits its predictions."""
 
     def __init__(self, jobs: list[PredictionJob], n_table_rows: int) -> None:
         self.jobs = jobs
@@ -155,6 +155,10 @@ class BatchDescription:
             return self.jobs[at].about(row - (int(self.ends[at - 1]) if at else 0))
         first, last = self.jobs[0].about(), self.jobs[-1].about()
         return first if len(self.jobs) == 1 else f"{first} to {last}"
+
+    def split(self, predictions: Predictions) -> Iterator[tuple[PredictionJob, Predictions]]:
+        """Return the predictions of each job, of those of the batch."""
+        return zip(self.jobs, np.split(predictions, self.ends[:-1]), strict=True)
 
 
 def resample(

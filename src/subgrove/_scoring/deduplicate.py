@@ -127,11 +127,7 @@ class PredictionLookup:
             predictions = self._except_own_values(jobs, rows, donors)
         else:
             predictions = self._by_cell(self.position, jobs, rows, donors)
-        start = 0
-        for job in jobs:
-            n = job.n_rows(len(every))
-            yield job, predictions[start : start + n]
-            start += n
+        yield from BatchDescription(jobs, len(every)).split(predictions)
         self.progress(len(rows))
 
     def _except_own_values(self, jobs: list[PredictionJob], rows: Rows, donors: Rows) -> Predictions:

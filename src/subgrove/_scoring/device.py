@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from itertools import chain, islice
+from dataclasses import replace
+from functools import partial
+from itertools import chain, islice, pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -33,7 +34,8 @@ from subgrove._models.device_table import Tensor
 from subgrove._scoring.accumulate import LossAccumulator
 from subgrove._scoring.context import resample
 from subgrove._scoring.feature_result import FeatureResult, result_from_sums, spread_from_sums
-from subgrove._scoring.fidelity_check import MAX_DRAWS, FidelityCheck, FidelityChecker
+from subgrove._scoring.fidelity_check import FidelityChecker
+from subgrove._scoring.score import prediction_jobs
 from subgrove.exceptions import ModelError
 from subgrove.samplers.base import Feature, FittedSampler, title
 from subgrove.samplers.resampled_feature import ResampledFeature
@@ -59,21 +61,17 @@ def score_on_device(
     """Return the results of features; each is started before the sums of the last one are read."""
     weights, n = predictor.arrays.host_weights, predictor.arrays.n_rows
 
-    def drawn(feature: Feature) -> DrawnFeature:
+    def drawn(feature: Feature) -> tuple[Feature, ResampledFeature]:
         resampled = resample(sampler, table, feature, Streams(seed, title(feature), n_repeats), weights)
-        return DrawnFeature.of(feature, resampled, n)
+        return feature, _with_first_draws(resampled, n)
 
     results: list[FeatureResult] = []
-    pending: PendingResult | None = None
     with progress_bar(len(features), "Predicting") as done:
-        for feature in map_ahead(drawn, features, _n_workers(predictor.model, sampler)):
-            following = predictor.start(feature, n_repeats, checker)
-            if pending is not None:
-                results.append(pending.result())
-                done(1)
-            pending = following
-        if pending is not None:
-            results.append(pending.result())
+        ahead = map_ahead(drawn, features, _n_workers(predictor.model, sampler))
+        started = chain((predictor.start(*each, n_repeats, checker) for each in ahead), [None])
+        for result, _ in pairwise(started):  # the next one is started first
+            assert result is not None
+            results.append(result())
             done(1)
     return results
 
@@ -85,27 +83,20 @@ def _n_workers(model: DeviceModel, sampler: FittedSampler) -> int:
     return min(_MAX_WORKERS, os.cpu_count() or 1)
 
 
-@dataclass(frozen=True, eq=False)
-class DrawnFeature:
-    """A resampled feature whose first draws are made."""
-
-    feature: Feature
-    resampled: ResampledFeature
-    draws: Iterable[Changes]
-
-    @classmethod
-    def of(cls, feature: Feature, resampled: ResampledFeature, n_rows: int) -> DrawnFeature:
-        """Make the first draws of a feature, as many as memory allows."""
-        if resampled.sampled is not None and not resampled.sampled.any():
-            return cls(feature, resampled, ())
-        draws = resampled.draws()
-        first = list(islice(draws, 1))
-        shifts = first and all(
-            isinstance(column, Donors) and column.cyclic_shift is not None for column in first[0].values()
-        )
-        # Cyclic shifts of the same order hold no arrays of their own.
-        first += list(draws if shifts else islice(draws, _DRAW_BYTES // (8 * n_rows)))
-        return cls(feature, resampled, chain(first, draws))
+def _with_first_draws(resampled: ResampledFeature, n_rows: int) -> ResampledFeature:
+    """Return a resampled feature, to be drawn once, whose first draws are made: as many as memory allows."""
+    exact = resampled.exact
+    if exact is not None and exact.rows.all():
+        return resampled
+    draws = resampled.draws()
+    first = list(islice(draws, 1))
+    shifts = first and all(
+        isinstance(column, Donors) and column.cyclic_shift is not None for column in first[0].values()
+    )
+    # Cyclic shifts of the same order hold no arrays of their own.
+    first += list(draws if shifts else islice(draws, _DRAW_BYTES // (8 * n_rows)))
+    every = chain(first, draws)
+    return replace(resampled, draws=lambda: every, exact=exact if exact is not None and exact.rows.any() else None)
 
 
 def map_ahead(function: Callable[[T], R], tasks: Sequence[T], workers: int) -> Iterator[R]:
@@ -121,47 +112,6 @@ def map_ahead(function: Callable[[T], R], tasks: Sequence[T], workers: int) -> I
                 yield waiting.popleft().result()
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
-
-
-@dataclass(eq=False)
-class PendingResult:
-    """Sums of a feature on their way to the host."""
-
-    drawn: DrawnFeature
-    sums: PendingSums
-    weights: Floats | None
-    checker: FidelityChecker | None
-    draws: Sequence[Changes]
-
-    def result(self) -> FeatureResult:
-        """Return the result, once the sums are there."""
-        check = self._fidelity_check()  # while the device works
-        sums = self.sums.arrays()
-        reject_not_finite(sums["not_finite"], f"feature {title(self.drawn.feature)!r}")
-        return replace(_result(self.drawn, sums, self.weights), fidelity_check=check)
-
-    def _fidelity_check(self) -> FidelityCheck | None:
-        """Check the first draws; if all rows are exact, draws made for it."""
-        if self.checker is None:
-            return None
-        with one_blas_thread():
-            return self.checker.check(self.drawn.feature, self.checker.read(self.draws, lambda: self.drawn.resampled))
-
-
-def _result(drawn: DrawnFeature, sums: dict[str, Floats], weights: Floats | None) -> FeatureResult:
-    resampled = drawn.resampled
-    groups, m = resampled.groups, sums["sums"].shape[1]
-    sizes = np.bincount(groups.code, weights=weights, minlength=len(groups)).astype(np.float64)
-    spread = spread_from_sums((sums["squares"], None), sums["squared_means"], weights is not None, m)
-    if len(sums["squared_means"]) > 1 and sums["donors_in_group"]:
-        spread *= np.where(sizes > 2, (sizes - 1) / np.maximum(sizes - 2, 1.0), 1.0) ** 2
-    sampled = groups.code if resampled.exact is None else groups.code[~resampled.exact.rows]
-    n_sampled = np.bincount(sampled, minlength=len(groups))
-    moments, squared = _moments(sizes, sums["moments"]), None
-    if weights is not None and "squared" in sums:
-        squared = _moments(_squared_sizes(groups.code, weights, len(groups)), sums["squared"])
-    more: dict[str, Any] = {"moments": moments, "squared": squared}
-    return result_from_sums(drawn.feature, resampled, moments.n[0], sums["sums"], spread, n_sampled, **more)
 
 
 def _moments(sizes: Floats, moments: Floats) -> Moments:
@@ -239,47 +189,63 @@ class DevicePredictor:
             reject_not_finite(self._first_not_finite(self.baseline).cpu().numpy(), "original rows")
         return losses
 
-    def start(self, drawn: DrawnFeature, n_repeats: int, checker: FidelityChecker | None) -> PendingResult:
-        """Predict all resamples of a feature, and send its sums to the host."""
+    def start(
+        self, feature: Feature, resampled: ResampledFeature, n_repeats: int, checker: FidelityChecker | None
+    ) -> Callable[[], FeatureResult]:
+        """Predict all resamples of a feature, and send its sums to the host; return what waits for the result."""
         self.matrix.start()
-        accumulator = LossAccumulator(self.arrays, drawn.resampled, len(self.losses), n_repeats)
-        name = title(drawn.feature)
-        flags = [self._add_exact(accumulator, name)]
-        sampled = drawn.resampled.sampled
-        rows = None if sampled is None or sampled.all() else np.flatnonzero(sampled)
-        unchanged = {column: self.matrix.own(column) for column in drawn.feature if column in self.matrix.place}
+        accumulator = LossAccumulator(self.arrays, resampled, len(self.losses), n_repeats)
+        flags = [self._first_not_finite(self.increase[:, :0])]  # of exact expectations, then of each repeat
+        unchanged = {column: self.matrix.own(column) for column in feature if column in self.matrix.place}
         draws: list[Changes] = []
         try:
-            for repeat, changes in enumerate(drawn.draws):
-                if repeat < MAX_DRAWS and checker is not None:
-                    draws.append(changes_of(changes, checker.rows))
-                about = f"feature {name!r}, repeat {repeat}"
-                if rows is None:
-                    self._write({column: self.matrix.new(column, changes[column]) for column in unchanged})
-                    self._all_rows(self.increase, about)
+            for job in prediction_jobs(feature, resampled):
+                if job.draw is not None and checker is not None:
+                    draws.append(changes_of(job.draw, checker.rows))
+                if job.rows is None:
+                    self._write({column: self.matrix.new(column, job.changes[column]) for column in unchanged})
+                    self._all_rows(self.increase, job.about())
                     self.increase -= self.baseline
                     increase = self.increase
                 else:
-                    changes = changes_of(changes, rows)
-                    increase = self._some_rows(self.arrays.index(rows), changes, about)
-                flags.append(self._first_not_finite(increase, rows))
-                accumulator.add_repeat(repeat, next(iter(changes.values())), increase, rows)
+                    increase = self._some_rows(self.arrays.index(job.rows), job.changes, job.about())
+                if job.term is not None:
+                    flags[0] = self.torch.maximum(flags[0], self._first_not_finite(increase))
+                    accumulator.add_exact(job.term, increase)
+                elif job.repeat is not None:
+                    flags.append(self._first_not_finite(increase, job.rows))
+                    accumulator.add_repeat(job.repeat, next(iter(job.changes.values())), increase, job.rows)
         finally:
             self._write(unchanged)
-        tensors = {**_tensors(accumulator), "not_finite": self.torch.stack(flags)}
-        sums = PendingSums(tensors, self.torch)
-        return PendingResult(drawn, sums, self.arrays.host_weights, checker, draws)
+        sums = PendingSums({**_tensors(accumulator), "not_finite": self.torch.stack(flags)}, self.torch)
+        return partial(self._result, feature, resampled, sums, checker, draws)
 
-    def _add_exact(self, accumulator: LossAccumulator, name: str) -> Tensor:
-        flag = self._first_not_finite(self.increase[:, :0])
-        exact = accumulator.resampled.exact
-        for term in () if exact is None else exact.terms():
-            if len(term.rows):
-                about = f"feature {name!r}, exact expectation"
-                increase = self._some_rows(self.arrays.index(term.rows), term.changes, about)
-                flag = self.torch.maximum(flag, self._first_not_finite(increase))
-                accumulator.add_exact(term, increase)
-        return flag
+    def _result(
+        self,
+        feature: Feature,
+        resampled: ResampledFeature,
+        pending: PendingSums,
+        checker: FidelityChecker | None,
+        draws: Sequence[Changes],
+    ) -> FeatureResult:
+        """Return the result of a feature, once its sums are on the host."""
+        check = None
+        if checker is not None:  # of the first draws, or of others if all rows are exact; while the device works
+            with one_blas_thread():
+                check = checker.check(feature, checker.read(draws, lambda: resampled))
+        sums = pending.arrays()
+        reject_not_finite(sums["not_finite"], f"feature {title(feature)!r}")
+        groups, weights, m = resampled.groups, self.arrays.host_weights, sums["sums"].shape[1]
+        sizes = np.bincount(groups.code, weights=weights, minlength=len(groups)).astype(np.float64)
+        spread = spread_from_sums((sums["squares"], None), sums["squared_means"], weights is not None, m)
+        if len(sums["squared_means"]) > 1 and sums["donors_in_group"]:
+            spread *= np.where(sizes > 2, (sizes - 1) / np.maximum(sizes - 2, 1.0), 1.0) ** 2
+        sampled = groups.code if resampled.exact is None else groups.code[~resampled.exact.rows]
+        n_sampled = np.bincount(sampled, minlength=len(groups))
+        more: dict[str, Any] = {"moments": _moments(sizes, sums["moments"]), "fidelity_check": check}
+        if weights is not None and "squared" in sums:
+            more["squared"] = _moments(_squared_sizes(groups.code, weights, len(groups)), sums["squared"])
+        return result_from_sums(feature, resampled, more["moments"].n[0], sums["sums"], spread, n_sampled, **more)
 
     def _write(self, columns: dict[str, Tensor]) -> None:
         for name, column in columns.items():

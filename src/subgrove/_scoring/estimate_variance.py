@@ -348,12 +348,7 @@ class DonorSums:
 
     def variances(self) -> tuple[Floats, Floats]:
         """Return the variance of the overall estimate, (losses,), and of those of subgroups, (losses, subgroups)."""
-        by_leaf = self._by_leaf()
-        overall = self.rows.sum(axis=0)
-        total = by_leaf @ (overall / max(overall.sum(), 1e-300)) ** 2
-        sizes = self.rows.sum(axis=1, keepdims=True)
-        shares = self.rows / np.where(sizes > 0, sizes, 1.0)
-        return total, by_leaf @ (shares**2).T
+        return _of_estimates(self._by_leaf(), self.rows.sum(axis=0), self.rows)
 
     def _by_leaf(self) -> Floats:
         """Return the variance of donor effects over the number of donors: (losses, leaves)."""
@@ -392,7 +387,11 @@ def donor_variances(
         own[:] = np.where(counts > 1, squares / np.maximum(counts - 1, 1) / np.maximum(counts, 1), 0.0)
     group = resampled.groups.code.astype(np.intp)
     cells = np.bincount(group * n_leaves + code, weights=weights, minlength=len(resampled.groups) * n_leaves)
-    table = cells.reshape(-1, n_leaves)
-    sizes = table.sum(axis=1, keepdims=True)
-    overall = by_leaf @ (rows / max(rows.sum(), 1e-300)) ** 2
-    return overall, by_leaf @ ((table / np.where(sizes > 0, sizes, 1.0)) ** 2).T
+    return _of_estimates(by_leaf, rows, cells.reshape(-1, n_leaves).astype(np.float64))
+
+
+def _of_estimates(by_leaf: Floats, rows: Floats, by_group: Floats) -> tuple[Floats, Floats]:
+    """Return the variances of estimates from those of leaves; rows are counted by leaf, and by subgroup and leaf."""
+    sizes = by_group.sum(axis=1, keepdims=True)
+    shares = by_group / np.where(sizes > 0, sizes, 1.0)
+    return by_leaf @ (rows / max(rows.sum(), 1e-300)) ** 2, by_leaf @ (shares**2).T

@@ -174,26 +174,18 @@ class FeatureResult:
 
     def for_loss(self, at: int) -> FeatureResult:
         """Return the result of one of several losses."""
-        own = slice(at, at + 1)
-        return replace(
-            self,
-            rows=self.rows[own],
-            influence=self.influence[own],
-            moments=None if self.moments is None else self.moments[at : at + 1],
-            squared=None if self.squared is None else self.squared[at : at + 1],
-            repeats=self.repeats[own],
-            overall=self.overall[own],
-            excess=self.excess[own],
-            mc_variance=self.mc_variance[own],
-            donor_variance=None if self.donor_variance is None else self.donor_variance[own],
-            donor_subgroup_variance=None if self.donor_subgroup_variance is None else self.donor_subgroup_variance[own],
-            sampler_variance=None if self.sampler_variance is None else self.sampler_variance[own],
-            calibration=None if self.calibration is None else self.calibration.for_loss(at),
-        )
+        own = {name: value[at : at + 1] for name in _BY_LOSS if (value := getattr(self, name)) is not None}
+        return replace(self, **own, calibration=None if self.calibration is None else self.calibration.for_loss(at))
 
     def uncalibrated(self) -> FeatureResult:
         """Return the result in which all rows have the same weight."""
         return self if self.calibration is None else self.calibration.plain
+
+
+_BY_LOSS = (  # arrays of which the first axis are the losses
+    *("rows", "influence", "moments", "squared", "repeats", "overall", "excess", "mc_variance"),
+    *("donor_variance", "donor_subgroup_variance", "sampler_variance"),
+)
 
 
 class ExactShifts:

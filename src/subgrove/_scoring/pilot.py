@@ -17,10 +17,10 @@ import numpy as np
 from subgrove._core.execution import KeyedStreams, Keys, one_blas_thread
 from subgrove._core.text import quote
 from subgrove._data.replace_columns import Frames
-from subgrove._data.table import digest_of, exact_digest, fingerprint, read_like, read_table, rounded
+from subgrove._data.table import digest_of, exact_digest, fingerprint, read_like, read_once, read_table, rounded
 from subgrove._models.predictor import Predictions, Predictor, missing_in, read_target
 from subgrove._scale.readers import ChunkedData
-from subgrove._scoring.chunks import ChunkBatch, ChunkWork, ColumnRoles, raw_column
+from subgrove._scoring.chunks import ChunkWork, ColumnRoles, raw_column, rows_for_model
 from subgrove._scoring.context import check_repeatable, resample
 from subgrove._scoring.fidelity_check import FidelityCheck, FidelityChecker
 from subgrove._scoring.row_losses import RowLosses, describe_baseline_row
@@ -75,7 +75,7 @@ class PilotRows:
             raise InputError(f"y, {columns.target!r}, is missing in all of {len(y)} sampled rows.")
         y, keys = y[present], keys[present]
         target = read_target(y, len(y), known.classes, losses, probabilities=probabilities)
-        rows = ChunkBatch.of(table, columns.model, present).table
+        rows = rows_for_model(table, columns.model, present)
         frames = Frames(rows, ())
         copied = frames.changed(slice(0, len(y)), {})
         predictions = predictor.predict(copied, len(y), describe_baseline_row)
@@ -105,11 +105,11 @@ class PilotRows:
 
     def resample(self, work: ChunkWork) -> dict[Feature, ResampledFeature]:
         """Resample each feature in these rows, as it is resampled in chunks."""
-        batch = ChunkBatch.of(self.rows, self.columns.model, slice(0, len(self.keys)))
         resampled: dict[Feature, ResampledFeature] = {}
-        for feature, fitted in work.samplers.items():
-            streams = KeyedStreams(work.seed, title(feature), work.n_repeats, rows=self.keys)
-            resampled[feature] = resample(fitted, batch.read_by(fitted), feature, streams, None)
+        with read_once(self.rows):
+            for feature, fitted in work.samplers.items():
+                streams = KeyedStreams(work.seed, title(feature), work.n_repeats, rows=self.keys)
+                resampled[feature] = resample(fitted, fitted.read(self.rows), feature, streams, None)
         return resampled
 
     def fidelity_checks(
@@ -123,8 +123,7 @@ class PilotRows:
             for feature, fitted in work.samplers.items():
                 if id(fitted) not in checkers:
                     frames = Frames(self.rows, fitted.columns, fitted.train)
-                    batch = ChunkBatch.of(self.rows, self.columns.model, slice(0, len(self.keys)))
-                    options = (fitted, batch.read_by(fitted), None, work.seed, self.keys)
+                    options = (fitted, fitted.read(self.rows), None, work.seed, self.keys)
                     checkers[id(fitted)] = FidelityChecker.of(frames, table, *options)
                 checker = checkers[id(fitted)]
                 checks[feature] = checker.check(feature, checker.read((), partial(resampled.__getitem__, feature)))

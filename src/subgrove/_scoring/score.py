@@ -336,26 +336,17 @@ class BatchPredictor:
 
     def _predict_whole(self) -> Predicted:
         """Predict all rows once for each job."""
-        n, jobs, self.whole = self.context.frames.n_rows, self.whole, []
+        jobs, self.whole = self.whole, []
         if self.tile is None:
             self.tile = self.context.frames.tile(len(jobs))
-        table = self._built(jobs, lambda: self.tile.fill([job.changes for job in jobs]))
-        predictions = self._predict(table, jobs)
-        for at, job in enumerate(jobs):
-            yield job, predictions[at * n : (at + 1) * n]
+        return self._predict(self._built(jobs, lambda: self.tile.fill([job.changes for job in jobs])), jobs)
 
     def _predict_subsets(self) -> Predicted:
         """Predict some rows for each of several jobs of the same feature."""
         jobs, self.subsets, self.n_waiting = self.subsets, [], 0
         rows = np.concatenate([job.rows for job in jobs if job.rows is not None])
         changes = concatenate_changes([job.changes for job in jobs])
-        table = self._built(jobs, lambda: self.context.frames.changed(rows, changes))
-        predictions = self._predict(table, jobs)
-        start = 0
-        for job in jobs:
-            assert job.rows is not None
-            yield job, predictions[start : start + len(job.rows)]
-            start += len(job.rows)
+        return self._predict(self._built(jobs, lambda: self.context.frames.changed(rows, changes)), jobs)
 
     def _predict_large(self, job: PredictionJob, n_rows: int) -> Predictions:
         """Predict a job larger than a batch."""
@@ -379,7 +370,7 @@ class BatchPredictor:
     def _built(self, jobs: list[PredictionJob], build: Callable[[], Any]) -> Any:
         return build_table(build, BatchDescription(jobs, self.context.frames.n_rows))
 
-    def _predict(self, table: Any, jobs: list[PredictionJob]) -> Predictions:
+    def _predict(self, table: Any, jobs: list[PredictionJob]) -> Predicted:
         about = BatchDescription(jobs, self.context.frames.n_rows)
         try:
             predictions = self.context.predictor.predict(table, about.n_rows, about)
@@ -387,7 +378,7 @@ class BatchPredictor:
             self._predict_one_by_one(jobs)
             raise
         self.progress(about.n_rows)
-        return predictions
+        return about.split(predictions)
 
     def _predict_one_by_one(self, jobs: list[PredictionJob]) -> None:
         """Predict each job of a failed batch alone, so that the error names the feature and the repeat."""

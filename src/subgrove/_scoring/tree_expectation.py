@@ -17,13 +17,14 @@ from subgrove._models.tree_ensemble.expectation import (
     KERNEL_LOSSES,
     BlockLosses,
     ColumnExpectation,
+    ExpectedLosses,
     KernelLosses,
     MemberPool,
     PlaceWeights,
-    expected_losses,
     place_weights,
 )
-from subgrove._models.tree_ensemble.steps import StepBlock, StepFunctions, in_threads
+from subgrove._models.tree_ensemble.places import Places
+from subgrove._models.tree_ensemble.steps import ChangedColumn, StepBlock, in_threads
 from subgrove._scoring.accumulate import LossAccumulator, NumpyArrays
 from subgrove._scoring.context import ScoringContext
 from subgrove._scoring.estimate_variance import donor_variances
@@ -73,14 +74,14 @@ class ExpectedIncrease:
     within: bool = True
 
 
-def serves(context: ScoringContext, tree: TreeSteps, feature: Feature, known: Distribution | None) -> bool:
+def serves(context: ScoringContext, feature: Feature, known: Distribution | None) -> bool:
     """Return whether a feature has an exact expectation."""
     if known is None or len(feature) > 1 or len(context.losses.per_row) < len(context.losses.losses):
         return False
     if isinstance(known, FoldDistributions):
-        return all(serves(context, tree, feature, part) for part in known.parts)
+        return all(serves(context, feature, part) for part in known.parts)
     if isinstance(known, ShiftedResiduals):
-        return tree.single_precision(feature[0]) is not None
+        return context.tree.single_precision(feature[0]) is not None
     return True
 
 
@@ -95,11 +96,11 @@ def exact_features(
         served = {}
         for feature in features[start : start + at_once]:
             one = context.resample(feature, context.n_repeats)
-            if serves(context, context.tree, feature, one.distribution):
+            if serves(context, feature, one.distribution):
                 if checker is not None:
                     drawn[feature] = checker.read((), partial(replace, one))
                 served[feature] = _without_draws(one)
-        results |= exact_results(context, context.tree, served)
+        results |= exact_results(context, served)
     return results, drawn
 
 
@@ -113,10 +114,10 @@ def _without_draws(resampled: ResampledFeature) -> ResampledFeature:
 
 
 def exact_results(
-    context: ScoringContext, tree: TreeSteps, features: Mapping[Feature, ResampledFeature]
+    context: ScoringContext, features: Mapping[Feature, ResampledFeature]
 ) -> dict[Feature, FeatureResult]:
     """Return the exact results of features that `serves` admits."""
-    found = expected_increases(context, tree, features)
+    found = expected_increases(context, features)
     influences = np.empty((len(features), len(context.losses.losses), context.frames.n_rows), np.float32)
 
     def result(feature: Feature, influence: Any) -> FeatureResult:
@@ -126,185 +127,157 @@ def exact_results(
         influence[:] = own.influence
         return replace(own, influence=influence)
 
-    results = in_threads(lambda each: result(*each), zip(features, influences, strict=True), tree.n_threads)
+    results = in_threads(lambda each: result(*each), zip(features, influences, strict=True), context.tree.n_threads)
     return dict(zip(features, results, strict=True))
 
 
 def expected_increases(
-    context: ScoringContext, tree: TreeSteps, features: Mapping[Feature, ResampledFeature]
+    context: ScoringContext, features: Mapping[Feature, ResampledFeature]
 ) -> dict[Feature, list[tuple[Rows, ExpectedIncrease]]]:
     """Return the expectations of features that `serves` admits, over the rows of each fold of their samplers."""
-    n = context.frames.n_rows
-    all_rows = np.arange(n)
-    parts: dict[int, dict[Feature, tuple[Rows, Rows | None, KnownDistribution]]] = {}
+    all_rows = np.arange(context.frames.n_rows)
+    folds: dict[int, tuple[Rows, dict[Feature, _OfFold]]] = {}
     for feature, resampled in features.items():
         known = resampled.distribution
         if isinstance(known, FoldDistributions):
             for fold, part in enumerate(known.parts):
-                parts.setdefault(1 + fold, {})[feature] = (known.rows[fold], known.others[fold], part)
+                folds.setdefault(1 + fold, (known.rows[fold], {}))[1][feature] = (known.others[fold], part)
         elif known is not None:
-            parts.setdefault(0, {})[feature] = (all_rows, None, known)
+            folds.setdefault(0, (all_rows, {}))[1][feature] = (None, known)
     found: dict[Feature, list[tuple[Rows, ExpectedIncrease]]] = {feature: [] for feature in features}
-    for _, members in sorted(parts.items()):
-        rows = next(iter(members.values()))[0]
-        for feature, expected in _expectations(context, tree, members, rows).items():
+    for _, (rows, members) in sorted(folds.items(), key=lambda each: each[0]):
+        for feature, expected in _RowsOfFold(context, rows).expectations(members).items():
             found[feature].append((rows, expected))
     return found
 
 
-def _expectations(
-    context: ScoringContext,
-    tree: TreeSteps,
-    members: Mapping[Feature, tuple[Rows, Rows | None, KnownDistribution]],
-    rows: Rows,
-) -> dict[Feature, ExpectedIncrease]:
-    """Return the expectations of features over some of the rows, which are the same for all of them."""
-    whole = len(rows) == context.frames.n_rows
-    steps = tree.steps if whole else tree.steps.for_rows(rows)
-    weights = None if context.weights is None else context.weights[rows]
-    own = 1.0 if weights is None else own_weights(weights)
-    losses = _block_losses(context, tree, rows)
-    n_losses = len(context.losses.losses)
-    n_shifts = 1 if context.prediction_values is None else context.prediction_values.shape[1]
-    donors: dict[int, PlaceWeights | MemberPool] = {}
-    shares: dict[Feature, tuple[Rows | None, LevelShares]] = {}
-    for feature, (_, others, known) in members.items():
-        j = tree.index[feature[0]]
-        if isinstance(known, LevelShares):
-            shares[feature] = (others, known)
-        else:
-            donors[j] = _donors(tree, steps, j, known, others, weights, own)
-    found: dict[Feature, ExpectedIncrease] = {}
-    if donors:
-        values = context.prediction_values
-        dtype = np.float64 if values is None or np.abs(values).max() > _FLOAT32_MAX else np.float32
-        means = expected_losses(steps, donors, losses, n_losses, n_shifts, weights, tree.n_threads, dtype)
-        for feature, (_, others, known) in members.items():
-            if feature not in shares:
-                j = tree.index[feature[0]]
-                found[feature] = _by_donor(steps, j, known, others, donors[j], means.pop(j), context)
-    if shares:
-        found |= _over_levels(context, tree, steps, shares, losses)
-    return found
+_OfFold = tuple[Rows | None, KnownDistribution]  # rows of the other fold (None: training rows), and what is known
 
 
-def _donors(
-    tree: TreeSteps,
-    steps: StepFunctions,
-    j: int,
-    known: KnownDistribution,
-    others: Rows | None,
-    weights: Floats | None,
-    own: Floats | float,
-) -> PlaceWeights | MemberPool:
-    """Return the donors of a column as the kernel takes them."""
-    column = steps.columns[j]
-    if isinstance(known, OtherRows):
-        places = steps.places[:, j]
-        table = place_weights(column, places, known.code, known.n_groups, weights)
-        return PlaceWeights(known.code, table, 0.0 if known.with_itself else own)
-    assert isinstance(known, TrainingRows | ShiftedResiduals)
-    n_groups = 1 + int(max(known.leaf.max(initial=0), known.code.max(initial=0)))
-    if isinstance(known, TrainingRows):
-        places = (tree.train_places if others is None else tree.steps.places[others])[known.rows, j]
-        if n_groups * (column.n_places + 2) <= _MAX_TABLE * len(places) + _SMALL_TABLE:
-            return PlaceWeights(known.code, place_weights(column, places, known.leaf, n_groups, None))
-        return MemberPool(known.code, known.leaf, places.astype(np.float64), n_groups)
-    assert column.cuts is not None
-    limits = column.cuts
-    if tree.single_precision(tree.frames.names[j]):  # the largest number that is rounded to at most the cut
-        below = np.nextafter(limits.astype(np.float32), np.float32(-np.inf))
-        single = np.where(limits.astype(np.float32) <= limits, limits.astype(np.float32), below)
-        limits = (single.astype(np.float64) + np.nextafter(single, np.float32(np.inf)).astype(np.float64)) / 2
-    bound, cut = known.largest(limits)
-    return MemberPool(
-        known.code,
-        known.leaf,
-        known.residuals,
-        n_groups,
-        np.concatenate(([-np.inf], cut, [np.inf])),
-        np.concatenate(([-np.inf], bound, [np.inf])),
-        known.base,
-        known.spread,
-        known.low,
-        known.high,
-    )
+class _RowsOfFold:
+    """Rows that receive values of the same fold, with their step functions, weights and losses."""
+
+    def __init__(self, context: ScoringContext, rows: Rows) -> None:
+        self.context = context
+        self.tree: TreeSteps = context.tree
+        whole = len(rows) == context.frames.n_rows
+        self.steps = self.tree.steps if whole else self.tree.steps.for_rows(rows)
+        self.weights = None if context.weights is None else context.weights[rows]
+        self.losses = _block_losses(context, rows)
+
+    def expectations(self, members: Mapping[Feature, _OfFold]) -> dict[Feature, ExpectedIncrease]:
+        """Return the expectations of features."""
+        values = self.context.prediction_values
+        donors: dict[int, PlaceWeights | MemberPool] = {}
+        shares: dict[Feature, tuple[Rows | None, LevelShares]] = {}
+        for feature, (others, known) in members.items():
+            if isinstance(known, LevelShares):
+                shares[feature] = (others, known)
+            else:
+                j = self.tree.index[feature[0]]
+                donors[j] = self._donors(j, others, known)
+        found: dict[Feature, ExpectedIncrease] = {}
+        if donors:
+            sizes = len(self.context.losses.losses), 1 if values is None else values.shape[1]
+            dtype = np.float64 if values is None or np.abs(values).max() > _FLOAT32_MAX else np.float32
+            expected = ExpectedLosses(self.steps, donors, self.losses, *sizes, self.weights)
+            means = expected.of_columns(self.tree.n_threads, dtype)
+            for feature, (others, known) in members.items():
+                if feature not in shares:
+                    j = self.tree.index[feature[0]]
+                    found[feature] = self._by_donor(j, others, known, donors[j], means.pop(j))
+        return found | self._over_levels(shares)
+
+    def _donors(self, j: int, others: Rows | None, known: KnownDistribution) -> PlaceWeights | MemberPool:
+        """Return the donors of a column as the kernel takes them."""
+        column = self.steps.columns[j]
+        if isinstance(known, OtherRows):
+            own = 1.0 if self.weights is None else own_weights(self.weights)
+            table = place_weights(column, self.steps.places[:, j], known.code, known.n_groups, self.weights)
+            return PlaceWeights(known.code, table, 0.0 if known.with_itself else own)
+        assert isinstance(known, TrainingRows | ShiftedResiduals)
+        n_groups = 1 + int(max(known.leaf.max(initial=0), known.code.max(initial=0)))
+        if isinstance(known, TrainingRows):
+            places = self._training_places(j, others, known)
+            if n_groups * (column.n_places + 2) <= _MAX_TABLE * len(places) + _SMALL_TABLE:
+                return PlaceWeights(known.code, place_weights(column, places, known.leaf, n_groups, None))
+            return MemberPool(known.code, known.leaf, places.astype(np.float64), n_groups)
+        assert column.cuts is not None
+        limits = column.cuts
+        if self.tree.single_precision(
+            self.tree.frames.names[j]
+        ):  # the largest number that is rounded to at most the cut
+            below = np.nextafter(limits.astype(np.float32), np.float32(-np.inf))
+            single = np.where(limits.astype(np.float32) <= limits, limits.astype(np.float32), below)
+            limits = (single.astype(np.float64) + np.nextafter(single, np.float32(np.inf)).astype(np.float64)) / 2
+        bound, cut = (np.concatenate(([-np.inf], each, [np.inf])) for each in known.largest(limits))
+        shifts = (known.base, known.spread, known.low, known.high)
+        return MemberPool(known.code, known.leaf, known.residuals, n_groups, cut, bound, *shifts)
+
+    def _by_donor(
+        self,
+        j: int,
+        others: Rows | None,
+        known: KnownDistribution,
+        donors: PlaceWeights | MemberPool,
+        means: ColumnExpectation,
+    ) -> ExpectedIncrease:
+        """Return expectations with the increases that each donor causes."""
+        increase, shift, by_member = means.increase, means.shift, means.received
+        if isinstance(known, OtherRows):
+            assert isinstance(donors, PlaceWeights)
+
+            def received_by() -> Floats:
+                received: Floats = by_member[:, known.code, self.steps.places[:, j]]
+                received *= donors.shares(slice(0, self.steps.n_rows))
+                return received
+
+            return ExpectedIncrease(increase, shift, received_by)
+        assert isinstance(known, TrainingRows | ShiftedResiduals)
+        if isinstance(donors, PlaceWeights):
+            assert isinstance(known, TrainingRows)
+            by_member = by_member[:, known.leaf, self._training_places(j, others, known)]
+        if others is None:
+            return ExpectedIncrease(increase, shift, None, by_member)
+        if isinstance(known, ShiftedResiduals):
+            return ExpectedIncrease(increase, shift)
+        received = np.zeros((len(increase), self.context.frames.n_rows))  # donors are rows of the other fold
+        sizes = np.maximum(np.bincount(known.leaf), 1)[known.leaf]
+        given = 1.0 if self.context.weights is None else self.context.weights[others[known.rows]]
+        received[:, others[known.rows]] = by_member / sizes / given
+        return ExpectedIncrease(increase, shift, lambda: received, None, within=False)
+
+    def _training_places(self, j: int, others: Rows | None, known: TrainingRows) -> Places:
+        places = self.tree.train_places if others is None else self.tree.steps.places[others]
+        return np.asarray(places[known.rows, j])
+
+    def _over_levels(
+        self, shares: Mapping[Feature, tuple[Rows | None, LevelShares]]
+    ) -> dict[Feature, ExpectedIncrease]:
+        """Return expectations over levels with probabilities of their own in each row."""
+        if not shares:
+            return {}
+        steps, wanted = self.steps, []
+        for feature, (others, known) in shares.items():
+            donors = Donors(known.representatives if others is None else others[known.representatives], others is None)
+            places = self.tree.places(feature[0], donors, None)
+            wanted.append(ChangedColumn(self.tree.index[feature[0]], np.arange(steps.n_rows), places))
+        found = {}
+        own = steps.predict(steps.places)
+        for (feature, (_, known)), margins in zip(shares.items(), steps.changed_margins(wanted), strict=True):
+            at = margins.transpose(2, 0, 1)
+            n, n_levels, outputs = at.shape
+            block = StepBlock(slice(0, n), own, (at - own[:, None]).reshape(-1, outputs))
+            increases, shifts = self.losses(block, block.steps, np.arange(n + 1) * n_levels)
+            probabilities = known.probabilities
+            means = [np.einsum("nk,nk->n", one.reshape(n, n_levels), probabilities) for one in (*increases, *shifts)]
+            found[feature] = ExpectedIncrease(np.array(means[: len(increases)]), np.array(means[len(increases) :]).T)
+        return found
 
 
-def _by_donor(
-    steps: StepFunctions,
-    j: int,
-    known: KnownDistribution,
-    others: Rows | None,
-    donors: PlaceWeights | MemberPool,
-    means: ColumnExpectation,
-    context: ScoringContext,
-) -> ExpectedIncrease:
-    """Return expectations with the increases that each donor causes."""
-    increase, shift, by_member = means.increase, means.shift, means.received
-    if isinstance(known, OtherRows):
-        assert isinstance(donors, PlaceWeights)
-
-        def received_by() -> Floats:
-            received: Floats = by_member[:, known.code, steps.places[:, j]]
-            received *= donors.shares(slice(0, steps.n_rows))
-            return received
-
-        return ExpectedIncrease(increase, shift, received_by)
-    assert isinstance(known, TrainingRows | ShiftedResiduals)
-    if isinstance(donors, PlaceWeights):
-        assert isinstance(known, TrainingRows)
-        places = _training_places(context, known, others, j)
-        by_member = by_member[:, known.leaf, places]
-    if others is None:
-        return ExpectedIncrease(increase, shift, None, by_member)
-    if isinstance(known, ShiftedResiduals):
-        return ExpectedIncrease(increase, shift)
-    received = np.zeros((len(increase), context.frames.n_rows))  # donors are rows of the other fold
-    sizes = np.maximum(np.bincount(known.leaf), 1)[known.leaf]
-    given = 1.0 if context.weights is None else context.weights[others[known.rows]]
-    received[:, others[known.rows]] = by_member / sizes / given
-    return ExpectedIncrease(increase, shift, lambda: received, None, within=False)
-
-
-def _training_places(context: ScoringContext, known: TrainingRows, others: Rows | None, j: int) -> Rows:
-    tree: TreeSteps = context.tree
-    places = tree.train_places if others is None else tree.steps.places[others]
-    return np.asarray(places[known.rows, j])
-
-
-def _over_levels(
-    context: ScoringContext,
-    tree: TreeSteps,
-    steps: StepFunctions,
-    shares: Mapping[Feature, tuple[Rows | None, LevelShares]],
-    losses: BlockLosses,
-) -> dict[Feature, ExpectedIncrease]:
-    """Return expectations over levels with probabilities of their own in each row."""
-    wanted = {}
-    for feature, (others, known) in shares.items():
-        j = tree.index[feature[0]]
-        donors = Donors(known.representatives) if others is None else Donors(others[known.representatives])
-        donors.train = others is None
-        places = tree.places(feature[0], donors, None)
-        wanted[j] = np.tile(places, (steps.n_rows, 1))
-    margins = steps.look_up(wanted)
-    found = {}
-    own = steps.predict(steps.places)
-    for feature, (_, known) in shares.items():
-        at = margins[tree.index[feature[0]]]
-        n, n_levels, outputs = at.shape
-        block = StepBlock(slice(0, n), own, (at - own[:, None]).reshape(-1, outputs))
-        increases, shifts = losses(block, block.steps, np.arange(n + 1) * n_levels)
-        probabilities = known.probabilities
-        means = [np.einsum("nk,nk->n", one.reshape(n, n_levels), probabilities) for one in (*increases, *shifts)]
-        found[feature] = ExpectedIncrease(np.array(means[: len(increases)]), np.array(means[len(increases) :]).T)
-    return found
-
-
-def _block_losses(context: ScoringContext, tree: TreeSteps, rows: Rows) -> BlockLosses:
+def _block_losses(context: ScoringContext, rows: Rows) -> BlockLosses:
     """Return the losses at steps: by the kernel if it has them."""
-    ensemble, losses = tree.ensemble, context.losses
+    ensemble, losses = context.tree.ensemble, context.losses
     name = losses.losses[0].name if len(losses.losses) == 1 else ""
     target = losses.target
     if (
@@ -320,7 +293,7 @@ def _block_losses(context: ScoringContext, tree: TreeSteps, rows: Rows) -> Block
                 return KernelLosses(KERNEL_LOSSES[name], target.codes[rows])
             if ensemble.link == "identity" and name == "brier":
                 return KernelLosses(KERNEL_LOSSES["squared_error"], target.codes[rows])
-    return AnyLosses(context, tree, rows)
+    return AnyLosses(context, rows)
 
 
 class AnyLosses:
@@ -329,15 +302,13 @@ class AnyLosses:
     Parameters
     ----------
     context : ScoringContext
-        Losses.
-    tree : TreeSteps
-        Responses of margins.
+        Losses, and responses of margins.
     rows : int array
         Numbers of the rows in the table.
     """
 
-    def __init__(self, context: ScoringContext, tree: TreeSteps, rows: Rows) -> None:
-        self.losses, self.rows, self.response = context.losses, rows, tree.ensemble.response
+    def __init__(self, context: ScoringContext, rows: Rows) -> None:
+        self.losses, self.rows, self.response = context.losses, rows, context.tree.ensemble.response
         values = context.prediction_values
         self.n_shifts = 1 if values is None else values.shape[1]
 
@@ -355,10 +326,7 @@ class AnyLosses:
 
 
 def _result(
-    context: ScoringContext,
-    feature: Feature,
-    resampled: ResampledFeature,
-    found: list[tuple[Rows, ExpectedIncrease]],
+    context: ScoringContext, feature: Feature, resampled: ResampledFeature, found: list[tuple[Rows, ExpectedIncrease]]
 ) -> FeatureResult:
     """Return the result of a feature, of which all rows have an exact expectation."""
     n, n_losses = context.frames.n_rows, len(context.losses.losses)

@@ -3,14 +3,16 @@
 `TreeSteps` has the step functions of a readable model, once it has reproduced predictions of changed rows. A feature
 whose new values have a known distribution has an exact expectation, for all features in one pass. Draws of other
 samplers are looked up in the step functions; groups of features are predicted by the trees as they were read.
+`ChunkTrees` does this for chunks of large data: the trees are read once in each process, for every batch of rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -22,9 +24,9 @@ from subgrove._models.tree_ensemble.ensemble import NotReadable, TreeEnsemble, r
 from subgrove._models.tree_ensemble.inputs import TreeInputs
 from subgrove._models.tree_ensemble.places import Places
 from subgrove._models.tree_ensemble.reading import CHECK_ROWS, check_margins, read_ensemble, use_tree_steps
-from subgrove._models.tree_ensemble.steps import StepFunctions
+from subgrove._models.tree_ensemble.steps import ChangedColumn, StepFunctions
 from subgrove._scoring.context import PredictionJob, ScoringContext
-from subgrove.samplers.base import Feature
+from subgrove.samplers.base import Feature, FittedSampler
 
 _LOOK_UPS = 1 << 25  # numbers that are looked up in one pass
 _KEPT = 10_000  # encoded rows
@@ -127,15 +129,13 @@ class TreeSteps:
         waiting: list[PredictionJob] = []
         size = self.frames.n_rows * self.ensemble.n_outputs
         for job in jobs:
-            if len(job.changes) > 1:
+            several = len(job.changes) > 1
+            waiting += [] if several else [job]
+            if several or len(waiting) * size >= _LOOK_UPS:
                 yield from self._look_up(waiting)
                 waiting = []
+            if several:
                 yield job, self._predict(job)
-                continue
-            waiting.append(job)
-            if len(waiting) * size >= _LOOK_UPS:
-                yield from self._look_up(waiting)
-                waiting = []
         yield from self._look_up(waiting)
 
     def _predict(self, job: PredictionJob) -> Predictions:
@@ -149,20 +149,19 @@ class TreeSteps:
         by_column: dict[int, list[PredictionJob]] = {}
         for job in jobs:
             by_column.setdefault(self.index[next(iter(job.changes))], []).append(job)
-        wanted = {}
+        wanted = []
         for j, own in by_column.items():
-            places = np.repeat(self.steps.places[:, j : j + 1], len(own), axis=1)
-            for at, job in enumerate(own):
+            places = np.tile(self.steps.places[:, j], (len(own), 1))
+            for line, job in zip(places, own, strict=True):
                 ((name, column),) = job.changes.items()
-                places[slice(None) if job.rows is None else job.rows, at] = self.places(name, column, job.rows)
-            wanted[j] = places
-        found = self.steps.look_up(wanted) if wanted else {}
-        taken = dict.fromkeys(found, 0)
+                line[slice(None) if job.rows is None else job.rows] = self.places(name, column, job.rows)
+            wanted.append(ChangedColumn(j, np.arange(self.frames.n_rows), places))
+        margins = self.steps.changed_margins(wanted) if wanted else []
+        found = dict(zip(by_column, map(iter, margins), strict=True))
         for job in jobs:
-            j = self.index[next(iter(job.changes))]
-            margins = found[j][slice(None) if job.rows is None else job.rows, taken[j]]
-            taken[j] += 1
-            yield job, self.ensemble.response(np.ascontiguousarray(margins))
+            of_rows = next(found[self.index[next(iter(job.changes))]])
+            some = of_rows if job.rows is None else of_rows[:, job.rows]
+            yield job, self.ensemble.response(np.ascontiguousarray(some.T))
 
 
 def _some(rows: Floats) -> Floats:
@@ -230,15 +229,69 @@ def check_steps(predictor: Predictor, tree: TreeSteps, features: Sequence[Featur
     n, names = tree.frames.n_rows, list(dict.fromkeys(name for feature in features for name in feature))
     rows, donors = rng.integers(n, size=n_checked), rng.integers(n, size=n_checked)
     picked = rng.integers(len(names), size=n_checked)
-    own = {name: np.where(picked == at, donors, rows) for at, name in enumerate(names)}
-    columns = [tree.index[name] for name in names]
-    places = tree.steps.places[rows]
-    places[:, columns] = np.column_stack([tree.steps.places[own[name], tree.index[name]] for name in names])
-    table = tree.frames.changed(rows, {name: Donors(some) for name, some in own.items()})
-    check_margins(predictor, tree.ensemble, table, tree.steps.predict(places))
+    changes = [{name: Donors(np.where(picked == at, donors, rows)) for at, name in enumerate(names)}]
     if tree.train is not None:
-        drawn = rng.integers(len(tree.train), size=n_checked)
+        changes.append(dict.fromkeys(names, Donors(rng.integers(len(tree.train), size=n_checked), train=True)))
+    for columns in changes:
         places = tree.steps.places[rows]
-        places[:, columns] = tree.train_places[drawn[:, None], columns]
-        table = tree.frames.changed(rows, dict.fromkeys(names, Donors(drawn, train=True)))
-        check_margins(predictor, tree.ensemble, table, tree.steps.predict(places))
+        for name, column in columns.items():
+            places[:, tree.index[name]] = tree.places(name, column, rows)
+        check_margins(predictor, tree.ensemble, tree.frames.changed(rows, columns), tree.steps.predict(places))
+
+
+Steps = list[tuple[list[Feature], FittedSampler, TreeSteps]]  # of the features that share training rows
+
+
+@dataclass(eq=False)
+class ChunkTrees:
+    """Step functions of a model, to be used for batches of rows.
+
+    Attributes
+    ----------
+    predictor : Predictor
+        The model; other processes read its trees anew.
+    rows : table
+        A few rows. Training rows are encoded in their dtypes.
+    samplers : mapping
+        Feature -> its sampler.
+    sizes : (int, int)
+        Numbers of rows, of all chunks together, and of repeats.
+    """
+
+    predictor: Predictor
+    rows: Any
+    samplers: Mapping[Feature, FittedSampler]
+    sizes: tuple[int, int]
+    _steps: Steps | None = field(init=False, default=None)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "predictor": self.predictor.fresh(), "_steps": None}
+
+    def check(self, seed: int) -> None:
+        """Raise `NotReadable` unless the trees reproduce predictions of changed rows."""
+        for features, _, steps in self.steps():
+            check_steps(self.predictor, steps, features, seed)
+
+    def steps(self) -> Steps:
+        """Return the step functions of `rows`, for all features that share columns and training rows."""
+        if self._steps is None:
+            shared: dict[Any, tuple[list[Feature], FittedSampler]] = {}
+            for feature, fitted in self.samplers.items():
+                shared.setdefault((id(fitted.train), fitted.columns), ([], fitted))[0].append(feature)
+            every = [*self.samplers]
+            self._steps = [
+                (some, fitted, unchecked_steps(self.predictor, self._frames(self.rows, fitted), every, self.sizes))
+                for some, fitted in shared.values()
+            ]
+        return self._steps
+
+    def of_batch(self, table: Any) -> Steps | None:
+        """Return the step functions of other rows; None if the model itself has to predict them."""
+        try:
+            steps = self.steps()
+            return [(some, fitted, one.with_rows(self._frames(table, fitted))) for some, fitted, one in steps]
+        except NotReadable:
+            return None
+
+    def _frames(self, table: Any, fitted: FittedSampler) -> Frames:
+        return Frames(table, fitted.columns, fitted.train)

@@ -1,7 +1,11 @@
-"""What a loss is, and the losses of this package, one function and one line of `LOSSES` each; `get` finds a loss."""
+"""What a loss is, and the losses of this package, one function and one line of `LOSSES` each; `get` finds a loss.
+
+The functions take arrays of NumPy. Those of a model on a device take its tensors as well.
+"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -12,6 +16,7 @@ import numpy.typing as npt
 from subgrove.exceptions import InputError, ParameterError
 
 Floats = npt.NDArray[np.float64]
+Numbers = Any  # floats, or class numbers: an array, or a tensor of PyTorch, which may not be installed
 ResponseMethod = Literal["value", "probability", "label", "any"]
 _OF_PROBABILITIES = ("average_precision_score", "brier_score_loss", "d2_log_loss_score", "log_loss", "roc_auc_score")
 
@@ -67,52 +72,65 @@ class Loss:
             raise InputError(f"loss {self.name!r} needs y > {above:g}; y has {y.min():g}. Choose another loss.")
 
 
-def _row_mean(values: Floats) -> Floats:
+def _library(values: Numbers) -> Any:
+    """Return the library that computes with these values: NumPy, or PyTorch for tensors."""
+    torch = sys.modules.get("torch")
+    return np if torch is None or not isinstance(values, torch.Tensor) else torch
+
+
+def _row_mean(values: Numbers) -> Numbers:
     """Return the mean over outputs, if there are several."""
     return values if values.ndim == 1 else values.mean(axis=1)
 
 
-def _squared_error(y: Floats, prediction: Floats) -> Floats:
+def _squared_error(y: Numbers, prediction: Numbers) -> Numbers:
     difference = y - prediction
     difference *= difference
     return _row_mean(difference)
 
 
-def _absolute_error(y: Floats, prediction: Floats) -> Floats:
+def _absolute_error(y: Numbers, prediction: Numbers) -> Numbers:
     difference = y - prediction
-    return _row_mean(np.abs(difference, out=difference))
+    return _row_mean(_library(difference).abs(difference, out=difference))
 
 
-def _poisson(y: Floats, prediction: Floats) -> Floats:
-    from scipy.special import xlogy
+def _poisson(y: Numbers, prediction: Numbers) -> Numbers:
+    from scipy import special
 
+    library = special if _library(y) is np else _library(y)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return _row_mean(2 * (xlogy(y, y / _positive(prediction)) - y + prediction))
+        return _row_mean(2 * (library.xlogy(y, y / _positive(prediction)) - y + prediction))
 
 
-def _gamma(y: Floats, prediction: Floats) -> Floats:
+def _gamma(y: Numbers, prediction: Numbers) -> Numbers:
     positive = _positive(prediction)
-    return _row_mean(2 * (np.log(positive / y) + y / positive - 1))
+    return _row_mean(2 * (_library(y).log(positive / y) + y / positive - 1))
 
 
-def _positive(prediction: Floats) -> Floats:
+def _positive(prediction: Numbers) -> Numbers:
     """Return predictions, with NaN where a deviance is not defined."""
-    return np.where(prediction > 0, prediction, np.nan)
+    return _library(prediction).where(prediction > 0, prediction, np.nan)
 
 
-def _log_loss(y: npt.NDArray[np.intp], probability: Floats) -> Floats:
-    of_y = np.take_along_axis(probability, y[:, None], axis=1)[:, 0]
-    return -np.log(np.clip(of_y, np.finfo(np.float64).eps, 1.0))
+def _of_y(y: Numbers, probability: Numbers) -> Numbers:
+    """Return the probability of the class of each row."""
+    if _library(probability) is np:
+        return np.take_along_axis(probability, y[:, None], axis=1)[:, 0]
+    return probability.gather(1, y[:, None])[:, 0]
 
 
-def _brier(y: npt.NDArray[np.intp], probability: Floats) -> Floats:
+def _log_loss(y: Numbers, probability: Numbers) -> Numbers:
+    library = _library(probability)
+    return -library.log(library.clip(_of_y(y, probability), np.finfo(np.float64).eps, 1.0))
+
+
+def _brier(y: Numbers, probability: Numbers) -> Numbers:
     if probability.shape[1] == 2:
-        return np.asarray((probability[:, 1] - y) ** 2)
-    of_y = np.take_along_axis(probability, y[:, None], axis=1)[:, 0]
-    return np.asarray((probability**2).sum(axis=1) - 2 * of_y + 1)
+        return (probability[:, 1] - y) ** 2
+    return (probability**2).sum(axis=1) - 2 * _of_y(y, probability) + 1
 
 
-def _zero_one(y: npt.NDArray[Any], label: npt.NDArray[Any]) -> Floats:
+def _zero_one(y: npt.NDArray[Any], label: npt.NDArray[Any]) -> Numbers:
     wrong = np.asarray(y != label)
     return _row_mean(wrong.astype(np.float64))
 
@@ -161,10 +179,10 @@ class PinballLoss:
 
     level: float
 
-    def __call__(self, y: Floats, prediction: Floats) -> Floats:
+    def __call__(self, y: Numbers, prediction: Numbers) -> Numbers:
         """Return the loss of each row."""
         difference = y - prediction
-        return _row_mean(np.maximum(self.level * difference, (self.level - 1) * difference))
+        return _row_mean(_library(y).maximum(self.level * difference, (self.level - 1) * difference))
 
 
 def tweedie(power: float) -> Loss:
@@ -194,7 +212,7 @@ class TweedieDeviance:
 
     power: float
 
-    def __call__(self, y: Floats, prediction: Floats) -> Floats:
+    def __call__(self, y: Numbers, prediction: Numbers) -> Numbers:
         """Return the deviance of each row."""
         p, positive = self.power, _positive(prediction)
         first = y ** (2 - p) / ((1 - p) * (2 - p))

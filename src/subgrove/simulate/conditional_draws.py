@@ -67,34 +67,25 @@ def _exact(values: Callable[[Floats], Floats]) -> Draw:
     return lambda x, rng: values(x)
 
 
+def _with_normal(first: Floats, rng: np.random.Generator) -> Floats:
+    """Return four columns: the first ones, and standard normal ones."""
+    return np.column_stack([first, rng.standard_normal((len(first), 4 - first.shape[1]))])
+
+
 def _uniform(low: float, high: float, n_uniform: int = 2) -> Others:
     """Return four columns, of which the first are uniform and the others standard normal."""
-
-    def others(n: int, rng: np.random.Generator) -> Floats:
-        uniform = rng.uniform(low, high, (n, n_uniform))
-        return np.column_stack([uniform, rng.standard_normal((n, 4 - n_uniform))])
-
-    return others
+    return lambda n, rng: _with_normal(rng.uniform(low, high, (n, n_uniform)), rng)
 
 
 def _whole(n_values: int, n_columns: int = 1) -> Others:
     """Return four columns, of which the first have whole numbers from 0."""
-
-    def others(n: int, rng: np.random.Generator) -> Floats:
-        whole = rng.integers(0, n_values, (n, n_columns)).astype(np.float64)
-        return np.column_stack([whole, rng.standard_normal((n, 4 - n_columns))])
-
-    return others
+    return lambda n, rng: _with_normal(rng.integers(0, n_values, (n, n_columns)).astype(np.float64), rng)
 
 
 def _first_level(n_levels: int) -> Others:
     """Return four columns, of which x2 has the numbers of levels."""
-
-    def others(n: int, rng: np.random.Generator) -> Floats:
-        numbers = np.linspace(-LEVEL_RANGE, LEVEL_RANGE, n_levels)
-        return np.column_stack([numbers[rng.integers(0, n_levels, n)], rng.standard_normal((n, 3))])
-
-    return others
+    numbers = np.linspace(-LEVEL_RANGE, LEVEL_RANGE, n_levels)
+    return lambda n, rng: _with_normal(numbers[rng.integers(0, n_levels, (n, 1))], rng)
 
 
 def _labels(n: int) -> tuple[str, ...]:
@@ -181,10 +172,6 @@ def _hundred_levels(x: Floats) -> Floats:
     return np.asarray(_HUNDRED_MEANS[code] + 0.5 * x[:, 2])
 
 
-def _heavy(n: int, rng: np.random.Generator) -> Floats:
-    return np.column_stack([rng.standard_t(2, (n, 2)), rng.standard_normal((n, 2))])
-
-
 STRUCTURES: Mapping[str, ConditionalDraw] = {
     "heteroscedastic": ConditionalDraw(lambda x, rng: x[:, 1] + np.exp(0.8 * x[:, 2]) * _normal(x, rng)),
     "variance only": ConditionalDraw(lambda x, rng: x[:, 1] * _normal(x, rng)),
@@ -239,7 +226,9 @@ STRUCTURES: Mapping[str, ConditionalDraw] = {
     ),
     "twelve levels": ConditionalDraw(_nominal_by_two, levels={"x1": Levels(_labels(12))}),
     "hundred levels": ConditionalDraw(_additive(_hundred_levels, 0.5), _first_level(100), {"x2": Levels(_labels(100))}),
-    "heavy-tailed columns": ConditionalDraw(_additive(lambda x: x[:, 1] + 0.5 * x[:, 2], 0.7), _heavy),
+    "heavy-tailed columns": ConditionalDraw(
+        _additive(lambda x: x[:, 1] + 0.5 * x[:, 2], 0.7), lambda n, rng: _with_normal(rng.standard_t(2, (n, 2)), rng)
+    ),
     "missing values": ConditionalDraw(
         _additive(lambda x: x[:, 1:5].sum(axis=1), 0.5), missing={"x1": 0.05, "x2": 0.05}
     ),

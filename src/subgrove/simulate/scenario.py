@@ -162,6 +162,7 @@ def null_scenario(name: str, *, p: int = 10, strength: float = 0.0) -> NullScena
     return NullScenario(read_name(name, null_scenarios()), read_width(p), float(strength))
 
 
+@dataclass(frozen=True)
 class _KnownScenario:
     """Members that scenarios share."""
 
@@ -269,9 +270,6 @@ class Scenario(_KnownScenario):
     True
     """
 
-    name: str
-    p: int
-
 
 @dataclass(frozen=True)
 class NullScenario(_KnownScenario):
@@ -296,8 +294,6 @@ class NullScenario(_KnownScenario):
     <Dataset: 5 rows, 10 features, target 'y'>
     """
 
-    name: str
-    p: int
     strength: float = 0.0
     _prefix: ClassVar[str] = NULL
 

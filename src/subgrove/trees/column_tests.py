@@ -201,7 +201,7 @@ def test_columns(candidates: Candidates, block: Block, white: WhitenedScores) ->
     counts: dict[int, Floats] = {}
     if candidates.complete.size:
         _test_complete(candidates, block, white, statistic, df)
-    for index, values in candidates.partial:
+    for index, values in candidates.partial.items():
         _test_partial(index, values, block, white, statistic, df)
     for column in candidates.nominal:
         sums[column.index], counts[column.index] = _test_nominal(column, block, white, statistic, df)
@@ -330,19 +330,10 @@ def column_sums(candidates: Candidates, block: Block, stacked: Floats) -> tuple[
     if loader.tree_sums is None or lines > loader.MAX_COEFFICIENTS + 1:
         return _column_sums_numpy(candidates, block, stacked)
     sums, squares = np.empty((nodes, lines, width)), np.empty((nodes, width))
-    loader.tree_sums.sums(
-        candidates.shared.table.numbers,
-        np.ascontiguousarray(block.rows, dtype=np.int64),
-        np.ascontiguousarray(stacked),
-        block.sizes.astype(np.float64),
-        candidates.places,
-        candidates.scale,
-        candidates.shift,
-        *stacked.shape,
-        width,
-        sums,
-        squares,
-    )
+    rows, scores = np.ascontiguousarray(block.rows, dtype=np.int64), np.ascontiguousarray(stacked)
+    columns = (candidates.places, candidates.scale, candidates.shift)
+    of_nodes = (candidates.shared.table.numbers, rows, scores, block.sizes.astype(np.float64))
+    loader.tree_sums.sums(*of_nodes, *columns, *stacked.shape, width, sums, squares)
     return sums, squares
 
 

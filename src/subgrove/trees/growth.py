@@ -218,12 +218,11 @@ class _Grower:
         block, white, tests = tested.block, tested.white, tested.tests
         points: dict[int, SplitPoint | None] = {}
         complete = []
-        partial = {index for index, _ in self.candidates.partial}
         for k, column in selected.items():
             n, least = float(block.n[k]), float(tested.min_weight[k])
             if column in tests.sums:
                 points[k] = best_level_split(tests.sums[column][k], tests.counts[column][k], n, least)
-            elif column in partial:
+            elif column in self.candidates.partial:
                 size = int(block.sizes[k])
                 values = self.candidates.numeric_values(column)[None, block.rows[k, :size]]
                 order, stacked = np.argsort(values), white.stacked[k, :, :size]

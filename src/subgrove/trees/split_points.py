@@ -90,21 +90,9 @@ def best_splits(
     if loader.tree_fit is None or q > loader.MAX_COEFFICIENTS:
         best, at = _scan(order, values, stacked, n, least)
     else:
-        nodes, m = values.shape
-        best, at = np.empty(nodes), np.empty(nodes)
-        loader.tree_fit.scan(
-            np.ascontiguousarray(order, dtype=np.int64),
-            np.ascontiguousarray(values),
-            np.ascontiguousarray(stacked),
-            sizes.astype(np.float64),
-            np.ascontiguousarray(n),
-            np.ascontiguousarray(least),
-            q,
-            nodes,
-            m,
-            best,
-            at,
-        )
+        best, at = np.empty(len(values)), np.empty(len(values))
+        floats = (np.ascontiguousarray(each) for each in (values, stacked, sizes.astype(np.float64), n, least))
+        loader.tree_fit.scan(np.ascontiguousarray(order, dtype=np.int64), *floats, q, *values.shape, best, at)
     points: list[SplitPoint | None] = []
     for k, (statistic, place) in enumerate(zip(best.tolist(), at.tolist(), strict=True)):
         points.append(None if place < 0 else SplitPoint(statistic, threshold=float(values[k, order[k, int(place)]])))
@@ -340,15 +328,12 @@ def shorten_split_points(tree: Tree, training: Training, readable: int = READABL
     readable : int
         Number of significant digits up to which a split point stays as it is.
     """
-    rows_of, nodes = {1: np.arange(training.n_rows)}, []
-    for node in tree.nodes:
-        rows, split = rows_of.pop(node.id), node.split
-        if split is not None and node.children is not None:
-            info, values = tree._info[split.column], training.table.values(split.column)[rows]
-            left = goes_left(split, info, values)
-            rows_of |= dict(zip(node.children, (rows[left], rows[~left]), strict=True))
-            if split.kind == "numeric" and split.threshold is not None:
-                node = replace(node, split=_shortened(split, info, values[~np.isnan(values)], readable))
+    nodes = []
+    for node, _, values in tree._route(training.table):
+        split = node.split
+        if split is not None and split.kind == "numeric" and split.threshold is not None:
+            known, info = values[~np.isnan(values)], tree._info[split.column]
+            node = replace(node, split=_shortened(split, info, known, readable))
         nodes.append(node)
     return replace(tree, nodes=tuple(nodes))
 

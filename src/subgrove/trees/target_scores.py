@@ -325,18 +325,9 @@ def fit_density(
     steps = np.array(start, dtype=np.float64, order="C")
     log_likelihood, reached = np.empty(nodes), np.empty(nodes)
     scores = np.empty((nodes, order + 1, m))
-    loader.tree_fit.fit(
-        np.ascontiguousarray(u),
-        None if roots is None else np.ascontiguousarray(roots),
-        sizes.astype(np.float64),
-        order,
-        nodes,
-        m,
-        steps,
-        log_likelihood,
-        scores,
-        reached,
-    )
+    weights = None if roots is None else np.ascontiguousarray(roots)
+    found = (steps, log_likelihood, scores, reached)
+    loader.tree_fit.fit(np.ascontiguousarray(u), weights, sizes.astype(np.float64), order, nodes, m, *found)
     n = sizes if roots is None else (roots * roots).sum(axis=1)
     log_likelihood -= n * (LOG_2PI / 2 + log_range)
     return NodeScores(scores, varies, reached > 0, steps, log_likelihood)

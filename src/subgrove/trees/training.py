@@ -275,7 +275,7 @@ class Candidates:
         Positions of the numeric and ordered columns without missing values.
     places : int array
         Positions of these columns in the numbers of the table.
-    partial : list of (position, values)
+    partial : dict from position to values
         Numeric and ordered columns with missing values.
     nominal : list of NominalColumn
     n_columns : int
@@ -287,7 +287,7 @@ class Candidates:
     shared: SortedTable
     complete: Rows
     places: npt.NDArray[np.int64]
-    partial: list[tuple[int, Floats]]
+    partial: dict[int, Floats]
     nominal: list[NominalColumn]
     n_columns: int
     scale: Floats | None
@@ -297,12 +297,13 @@ class Candidates:
     def of(cls, table: Table, columns: SortedTable | None = None) -> Candidates:
         """Classify the columns of a table; `columns` is a sorted table with these columns and possibly others."""
         shared = SortedTable.of(table, shared=False) if columns is None else columns
-        complete, partial, nominal, places = [], [], [], []
+        complete, nominal, places = [], [], []
+        partial: dict[int, Floats] = {}
         for index, (column, at) in enumerate(zip(table.columns, table.positions(), strict=True)):
             if column.is_nominal:
                 nominal.append(NominalColumn(index, shared.codes[at], len(column.levels) + column.has_missing))
             elif column.has_missing:
-                partial.append((index, np.ascontiguousarray(table.numbers[:, at])))
+                partial[index] = np.ascontiguousarray(table.numbers[:, at])
             else:
                 complete.append(index)
                 places.append(at)
@@ -318,10 +319,8 @@ class Candidates:
 
     def numeric_values(self, index: int) -> Floats:
         """Return all values of a numeric or ordered column."""
-        for place, values in self.partial:
-            if place == index:
-                return values
-        return self.shared.table.numbers[:, self._place(index)]
+        values = self.partial.get(index)
+        return self.shared.table.numbers[:, self._place(index)] if values is None else values
 
     def order_of_nodes(self, columns: list[int], block: Block, nodes: list[int], values: Floats) -> Rows:
         """Return positions in ascending order of a column for each node; its `values` end in infinite padding."""

@@ -180,25 +180,31 @@ class Tree:
                 below[node.id] = np.where(combinations >> bit & 1, left, right)
         return below[1]
 
+    def _route(self, table: Table) -> Iterator[tuple[Node, npt.NDArray[np.intp], npt.NDArray[Any]]]:
+        """Yield each node with its rows, and their values in the column of its split (none for a leaf)."""
+        rows_of = {1: np.arange(table.n_rows)}
+        for node in self.nodes:
+            rows, values = rows_of.pop(node.id), np.empty(0)
+            if node.split is not None and node.children is not None:
+                values = table.values(node.split.column)[rows]
+                left = goes_left(node.split, self._info[node.split.column], values)
+                # By number, which is twice as fast as a mask in NumPy.
+                for child, goes in zip(node.children, (left, ~left), strict=True):
+                    rows_of[child] = rows.take(np.flatnonzero(goes))
+            yield node, rows, values
+
     def _routed(self, table: Table) -> npt.NDArray[np.intp]:
         """Return the leaf of each row by routing rows from node to node."""
         numbers = np.empty(table.n_rows, dtype=np.intp)
-        rows_of = {1: np.arange(table.n_rows)}
         new_values: dict[str, None] = {}
         number = 0
-        for node in self.nodes:
-            rows = rows_of.pop(node.id)
-            if node.split is None or node.children is None:
+        for node, rows, values in self._route(table):
+            if node.split is None:
                 numbers[rows] = number
                 number += 1
-                continue
-            column = self._info[node.split.column]
-            values = table.values(column.name)[rows]
-            new_values |= dict.fromkeys(_new_values(column, values, table.unseen.get(column.name, ())))
-            left = goes_left(node.split, column, values)
-            # By number, which is twice as fast as a mask in NumPy.
-            for child, goes in zip(node.children, (left, ~left), strict=True):
-                rows_of[child] = rows.take(np.flatnonzero(goes))
+            else:
+                column = self._info[node.split.column]
+                new_values |= dict.fromkeys(_new_values(column, values, table.unseen.get(column.name, ())))
         if new_values:
             warn(
                 f"New rows have {'; '.join(new_values)}. They go to the larger child of each split on that column.",

@@ -23,6 +23,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTre
 
 from subgrove._models.tree_ensemble.ensemble import TreeEnsemble
 from subgrove._models.tree_ensemble.reading import read_ensemble
+from tests.models.tree_ensemble.reference import margins as margins_of
 
 Matrix = npt.NDArray[np.float64]
 Make = Callable[[int], Any]
@@ -188,7 +189,7 @@ def difference(model: Any, method: str, rows: Any) -> tuple[float, TreeEnsemble]
     """Largest difference to the model's own predictions, in units of the tolerance."""
     ensemble, inputs = read_ensemble(model, method)
     expected = np.asarray(getattr(model, method)(rows), dtype=np.float64)
-    found = ensemble.response(ensemble.margins(inputs.encode(rows)))
+    found = ensemble.response(margins_of(ensemble, inputs.encode(rows)))
     assert found.shape == expected.shape
     scale = max(float(np.abs(expected).max()), 1e-300)
     return float(np.abs(found - expected).max()) / scale / ensemble.tolerance, ensemble

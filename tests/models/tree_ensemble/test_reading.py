@@ -24,6 +24,7 @@ from tests.models.tree_ensemble.fitted import (
     table,
     target,
 )
+from tests.models.tree_ensemble.reference import margins as margins_of
 
 CASES = cases()
 
@@ -121,7 +122,7 @@ def test_unknown_codes_of_hist_gradient_boosting_go_as_missing_values() -> None:
     known, position = model._bin_mapper.make_known_categories_bitsets()
     trees = [predictor for iteration in model._predictors for predictor in iteration]
     expected = sum(tree.predict(Z, known, position, 1) for tree in trees) + model._baseline_prediction.ravel()
-    np.testing.assert_allclose(ensemble.margins(Z)[:, 0], expected, rtol=1e-9)
+    np.testing.assert_allclose(margins_of(ensemble, Z)[:, 0], expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("name", ["lightgbm", "xgboost", "catboost"])
@@ -202,7 +203,7 @@ def test_searches_and_bound_methods_are_read() -> None:
     search = GridSearchCV(HistGradientBoostingRegressor(max_iter=3), {"max_depth": [2, 3]}, cv=2).fit(X, y)
     assert difference(search, "predict", X)[0] <= 1
     ensemble, inputs = read_ensemble(search.best_estimator_.predict, "function")
-    np.testing.assert_allclose(ensemble.response(ensemble.margins(inputs.encode(X))), search.predict(X), rtol=1e-9)
+    np.testing.assert_allclose(ensemble.response(margins_of(ensemble, inputs.encode(X))), search.predict(X), rtol=1e-9)
 
 
 def test_a_subclass_with_the_methods_of_the_library_is_read() -> None:
@@ -218,7 +219,7 @@ def test_what_was_read_can_be_pickled_and_is_frozen() -> None:
     X = frame(0)
     model = HistGradientBoostingRegressor(categorical_features="from_dtype", max_iter=3).fit(X, frame_target(X))
     ensemble, inputs = pickle.loads(pickle.dumps(read_ensemble(model, "predict")))
-    np.testing.assert_allclose(ensemble.response(ensemble.margins(inputs.encode(X))), model.predict(X), rtol=1e-9)
+    np.testing.assert_allclose(ensemble.response(margins_of(ensemble, inputs.encode(X))), model.predict(X), rtol=1e-9)
     fresh, _ = read_ensemble(model, "predict")
     with pytest.raises(ValueError, match="read-only"):
         fresh.threshold[0] = 1.0

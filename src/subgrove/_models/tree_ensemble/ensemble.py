@@ -1,4 +1,4 @@
-"""The one node layout of tree ensembles, and its reference evaluation in NumPy.
+"""The one node layout of tree ensembles, and where their splits send values.
 
 Requirements this design meets:
 
@@ -20,7 +20,6 @@ Ints = npt.NDArray[np.int32]
 Bools = npt.NDArray[np.bool_]
 Link = Literal["identity", "logistic", "softmax", "exp"]
 
-_BLOCK = 1 << 20  # paths followed at once
 _MAX_SET_CELLS = 1 << 27
 
 
@@ -119,37 +118,6 @@ class TreeEnsemble:
         missing = np.isnan(x)
         left[missing] = self.missing_left[nodes[missing]]
         return left
-
-    def leaves(self, Z: Floats) -> npt.NDArray[np.intp]:
-        """Return the leaf of each row in each tree, (n, T)."""
-        n = len(Z)
-        found = np.empty((n, self.n_trees), dtype=np.intp)
-        step = max(1, _BLOCK // self.n_trees)
-        for start in range(0, n, step):
-            rows = np.arange(start, min(n, start + step))
-            node = np.tile(self.roots.astype(np.intp), len(rows))
-            row = np.repeat(rows, self.n_trees)
-            active = np.flatnonzero(self.feature[node] >= 0)
-            while len(active):
-                at = node[active]
-                goes_left = self.goes_left(at, Z[row[active], self.feature[at]])
-                node[active] = at = np.where(goes_left, self.left[at], self.right[at])
-                active = active[self.feature[at] >= 0]
-            found[rows] = node.reshape(len(rows), -1)
-        return found
-
-    def margins(self, Z: Floats) -> Floats:
-        """Return the margins, (n, n_outputs), of encoded rows."""
-        leaves = self.leaves(Z)
-        sums = np.tile(self.base, (len(Z), 1))
-        for output in np.unique(self.output):
-            trees = np.flatnonzero(self.output == output)
-            if output >= 0:
-                sums[:, output] += self.value[leaves[:, trees], 0].sum(axis=1)
-            else:
-                for k in range(self.n_outputs):
-                    sums[:, k] += self.value[leaves[:, trees], k].sum(axis=1)
-        return sums
 
     def response(self, margins: Floats) -> Floats:
         """Return what the method of the model returns: (n,) values, or (n, n_classes) probabilities.

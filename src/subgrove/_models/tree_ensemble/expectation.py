@@ -24,7 +24,6 @@ class BlockLosses(Protocol):
 
     def __call__(self, block: StepBlock, steps: Floats, pointers: Rows) -> tuple[list[Floats], list[Floats]]:
         """Return the increase of each loss, and the shift of each prediction, at steps; `pointers` are by row."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,19 +100,41 @@ class ColumnExpectation:
     received: Floats
 
 
-class _Tables:
-    """Arguments of the kernel for the donors of all columns."""
+@dataclass(eq=False)
+class ExpectedLosses:
+    """Expectations of the losses of rows over the values that columns receive, in one pass over the trees.
 
-    def __init__(self, steps: StepFunctions, donors: Mapping[int, PlaceWeights | MemberPool]) -> None:
-        p = steps.n_columns
-        self.donors = donors
+    Attributes
+    ----------
+    steps : StepFunctions
+        Step functions of the rows.
+    donors : mapping
+        Column -> donors of the rows.
+    losses : BlockLosses
+        Losses and shifts of predictions.
+    n_losses, n_shifts : int
+        Their numbers.
+    weights : float array (n,) or None
+        Weights of the rows, in sums by donor.
+    """
+
+    steps: StepFunctions
+    donors: Mapping[int, PlaceWeights | MemberPool]
+    losses: BlockLosses
+    n_losses: int
+    n_shifts: int
+    weights: Floats | None
+
+    def __post_init__(self) -> None:
+        """Collect the arguments of the kernel for the donors of all columns."""
+        p = self.steps.n_columns
         self.kind, self.n_groups, self.first = np.zeros(p, np.uint8), np.ones(p, np.int64), np.zeros(p, np.int64)
-        self.cut, self.bound = np.zeros(steps.slots), np.zeros(steps.slots)
+        self.cut, self.bound = np.zeros(self.steps.slots), np.zeros(self.steps.slots)
         self.orders: dict[int, tuple[int, Rows]] = {}
         tables, keys, pointers = [], [], [np.zeros(1, dtype=np.int64)]
         n_cells = n_keys = n_pools = 0
-        for j, one in donors.items():
-            column = steps.columns[j]
+        for j, one in self.donors.items():
+            column = self.steps.columns[j]
             if isinstance(one, PlaceWeights):
                 self.kind[j], self.n_groups[j], self.first[j] = _TABLE, len(one.weights), n_cells
                 cumulated = np.zeros(one.weights.shape)
@@ -130,28 +151,18 @@ class _Tables:
             keys.append(one.keys[order])
             n_keys += len(order)
             n_pools += one.n_groups
-            slots = slice(steps.starts[j], steps.starts[j] + column.n_places + 1)
+            slots = slice(self.steps.starts[j], self.steps.starts[j] + column.n_places + 1)
             places = np.arange(column.n_places + 1) - 0.5
             self.cut[slots] = places if one.cut is None else one.cut
             self.bound[slots] = places if one.bound is None else one.bound
         self.cumulated = np.concatenate(tables) if tables else np.zeros(0)
         self.keys = np.concatenate(keys) if keys else np.zeros(0)
-        self.kernel = kernel.donors(
-            steps.kernel,
-            self.kind,
-            self.n_groups,
-            self.first,
-            self.cumulated,
-            n_cells,
-            self.cut,
-            self.bound,
-            np.concatenate(pointers),
-            n_pools,
-            self.keys,
-            n_keys,
-        )
+        of_columns = (self.kind, self.n_groups, self.first)
+        pools = (np.concatenate(pointers), n_pools, self.keys, n_keys)
+        bounds = (self.cut, self.bound)
+        self.kernel = kernel.donors(self.steps.kernel, *of_columns, self.cumulated, n_cells, *bounds, *pools)
 
-    def of_rows(self, share: slice) -> tuple[npt.NDArray[np.int32], list[Any]]:
+    def _of_rows(self, share: slice) -> tuple[npt.NDArray[np.int32], list[Any]]:
         """Return the subgroups of some rows, and their bases, spreads and bounds (None without any)."""
         shape = (share.stop - share.start, len(self.kind))
         group = np.zeros(shape, dtype=np.int32)
@@ -166,115 +177,72 @@ class _Tables:
                 array[:, j] = 0.0 if own is None else own[share]
         return group, rows
 
+    def of_columns(self, n_threads: int, dtype: Any) -> dict[int, ColumnExpectation]:
+        """Return the expectation of each column, the same for any number of threads; shifts have the dtype."""
+        # One array of all columns each: many of a few megabytes would leave holes in the memory of the process.
+        n, n_rows = len(self.donors), self.steps.n_rows
+        means = dict(zip(self.donors, np.empty((n, self.n_losses, n_rows)), strict=True))
+        shifts = dict(zip(self.donors, np.empty((n, n_rows, self.n_shifts), dtype), strict=True))
+        received, pooled = self._no_sums()
+        work = partial(self._share_of_rows, means, shifts)
+        for by_place, by_member in in_threads(work, self.steps.shares(), n_threads):
+            received += by_place
+            pooled += by_member
+        return {j: ColumnExpectation(means[j], shifts[j], self._received(j, received, pooled)) for j in self.donors}
 
-def expected_losses(
-    steps: StepFunctions,
-    donors: Mapping[int, PlaceWeights | MemberPool],
-    losses: BlockLosses,
-    n_losses: int,
-    n_shifts: int,
-    weights: Floats | None = None,
-    n_threads: int = 1,
-    dtype: Any = np.float64,
-) -> dict[int, ColumnExpectation]:
-    """Return the expectation of each column over its donors.
+    def _no_sums(self) -> tuple[Floats, Floats]:
+        """Return zeros for the sums of increases by place and by member."""
+        return np.zeros((self.n_losses, len(self.cumulated))), np.zeros((self.n_losses, len(self.keys)))
 
-    Parameters
-    ----------
-    steps : StepFunctions
-        Step functions of the rows.
-    donors : mapping
-        Column -> donors of the rows.
-    losses : BlockLosses
-        Losses and shifts of predictions.
-    n_losses, n_shifts : int
-        Their numbers.
-    weights : float array (n,) or None
-        Weights of the rows, in sums by donor.
-    n_threads : int
-        Number of threads; results do not depend on it.
-    dtype : dtype
-        Of shifts.
-    """
-    tables = _Tables(steps, donors)
-    shares = steps.shares()
-    # One array of all columns each: many of a few megabytes would leave holes in the memory of the process.
-    means = dict(zip(donors, np.empty((len(donors), n_losses, steps.n_rows)), strict=True))
-    shifts = dict(zip(donors, np.empty((len(donors), steps.n_rows, n_shifts), dtype), strict=True))
-    work = partial(_share_of_rows, steps, tables, losses, (n_losses, n_shifts), weights, (means, shifts))
-    received, pooled = np.zeros((n_losses, len(tables.cumulated))), np.zeros((n_losses, len(tables.keys)))
-    for by_place, by_member in in_threads(work, shares, n_threads):
-        received += by_place
-        pooled += by_member
-    found = {}
-    for j, one in donors.items():
-        found[j] = ColumnExpectation(means[j], shifts[j], _received(steps, tables, j, one, received, pooled))
-    return found
+    def _share_of_rows(
+        self, found: dict[int, Floats], found_shifts: dict[int, Floats], share: slice
+    ) -> tuple[Floats, Floats]:
+        """Write the means of some rows; return the sums of their increases by place and by member."""
+        n_losses, n_shifts, p = self.n_losses, self.n_shifts, self.steps.n_columns
+        received, pooled = self._no_sums()
+        group, of_rows = self._of_rows(share)
+        means = np.empty((max(n_losses, n_shifts), 2, share.stop - share.start, p))
+        for block in self.steps.blocks(share):
+            n = len(block.margins)
+            own = slice(block.rows.start - share.start, block.rows.stop - share.start)
+            increases, shifts = self.losses(block, block.steps, block.row_pointers(p))
+            missing: tuple[list[Any], list[Any]] = ([None] * n_losses, [None] * n_shifts)
+            if block.missing is not None:
+                missing = self.losses(block, block.missing, np.arange(n + 1) * p)
+            some = [None if values is None else values[own] for values in of_rows]
+            weight = None if self.weights is None else np.ascontiguousarray(self.weights[block.rows])
+            for at in range(len(means)):
+                loss, other = min(at, n_losses - 1), min(at, n_shifts - 1)
+                mean, mean_shift = means[loss, 0, own], means[other, 1, own]
+                sums = (received[at], pooled[at]) if at < n_losses else (None, None)
+                kernel.means(
+                    self.kernel, n, group[own], *some, weight, block.pointers, block.starts, len(block.steps),
+                    increases[loss], shifts[other], missing[0][loss], missing[1][other], mean, mean_shift, *sums,
+                )  # fmt: skip
+        for j, one in self.donors.items():
+            scale: Any = one.shares(share) if isinstance(one, PlaceWeights) else 1.0
+            found[j][:, share] = means[:n_losses, 0, :, j] * scale
+            found_shifts[j][share] = (means[:n_shifts, 1, :, j] * scale).T
+        return received, pooled
 
-
-def _share_of_rows(
-    steps: StepFunctions,
-    tables: _Tables,
-    losses: BlockLosses,
-    sizes: tuple[int, int],
-    weights: Floats | None,
-    found: tuple[dict[int, Floats], dict[int, Floats]],
-    share: slice,
-) -> tuple[Floats, Floats]:
-    """Write the means of some rows; return the sums of their increases by place and by member."""
-    n_losses, n_shifts = sizes
-    received, pooled = np.zeros((n_losses, len(tables.cumulated))), np.zeros((n_losses, len(tables.keys)))
-    p = steps.n_columns
-    group, of_rows = tables.of_rows(share)
-    means = np.empty((max(n_losses, n_shifts), 2, share.stop - share.start, p))
-    for block in steps.blocks(share):
-        n = len(block.margins)
-        own = slice(block.rows.start - share.start, block.rows.stop - share.start)
-        increases, shifts = losses(block, block.steps, block.row_pointers(p))
-        missing: tuple[list[Any], list[Any]] = ([None] * n_losses, [None] * n_shifts)
-        if block.missing is not None:
-            missing = losses(block, block.missing, np.arange(n + 1) * p)
-        some = [None if values is None else values[own] for values in of_rows]
-        weight = None if weights is None else np.ascontiguousarray(weights[block.rows])
-        for at in range(len(means)):
-            loss, other = min(at, n_losses - 1), min(at, n_shifts - 1)
-            mean, mean_shift = means[loss, 0, own], means[other, 1, own]
-            sums = (received[at], pooled[at]) if at < n_losses else (None, None)
-            kernel.means(
-                tables.kernel, n, group[own], *some, weight, block.pointers, block.starts, len(block.steps),
-                increases[loss], shifts[other], missing[0][loss], missing[1][other], mean, mean_shift, *sums,
-            )  # fmt: skip
-    for j, one in tables.donors.items():
-        scale: Any = one.shares(share) if isinstance(one, PlaceWeights) else 1.0
-        found[0][j][:, share] = means[:n_losses, 0, :, j] * scale
-        found[1][j][share] = (means[:n_shifts, 1, :, j] * scale).T
-    return received, pooled
-
-
-def _received(
-    steps: StepFunctions,
-    tables: _Tables,
-    j: int,
-    one: PlaceWeights | MemberPool,
-    received: Floats,
-    pooled: Floats,
-) -> Floats:
-    """Return the sums by place, or by member in the order of the members."""
-    if isinstance(one, PlaceWeights):
-        cells = slice(tables.first[j], tables.first[j] + one.weights.size)
-        sums: Floats = received[:, cells].reshape(-1, *one.weights.shape).copy()
-        if not steps.is_dense:  # of differences
-            n = steps.columns[j].n_places
-            np.cumsum(sums[..., :n], axis=2, out=sums[..., :n])
+    def _received(self, j: int, received: Floats, pooled: Floats) -> Floats:
+        """Return the sums of a column by place, or by member in the order of the members."""
+        one = self.donors[j]
+        if isinstance(one, PlaceWeights):
+            cells = slice(self.first[j], self.first[j] + one.weights.size)
+            sums: Floats = received[:, cells].reshape(-1, *one.weights.shape).copy()
+            if not self.steps.is_dense:  # of differences
+                n = self.steps.columns[j].n_places
+                np.cumsum(sums[..., :n], axis=2, out=sums[..., :n])
+            return sums
+        first, order = self.orders[j]
+        sums = np.empty((len(pooled), len(order)))
+        leaf = one.leaf[order]
+        running = np.cumsum(pooled[:, first : first + len(order)], axis=1)
+        starts = np.flatnonzero(np.diff(leaf, prepend=-1))
+        earlier = np.where(starts > 0, running[:, starts - 1], 0.0)
+        sums[:, order] = running - earlier[:, np.searchsorted(starts, np.arange(len(order)), side="right") - 1]
         return sums
-    first, order = tables.orders[j]
-    sums = np.empty((len(pooled), len(order)))
-    leaf = one.leaf[order]
-    running = np.cumsum(pooled[:, first : first + len(order)], axis=1)
-    starts = np.flatnonzero(np.diff(leaf, prepend=-1))
-    earlier = np.where(starts > 0, running[:, starts - 1], 0.0)
-    sums[:, order] = running - earlier[:, np.searchsorted(starts, np.arange(len(order)), side="right") - 1]
-    return sums
 
 
 class KernelLosses:

@@ -89,8 +89,8 @@ def _nodes(blocks: Sequence[str], n_inputs: int, scale: float) -> tuple[Nodes, B
     leaf = np.ones(sizes.sum(), dtype=np.bool_)
     leaf[split] = False
 
-    def spread(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        full = np.zeros(len(leaf), dtype=values.dtype)
+    def spread(values: npt.NDArray[Any], of_leaves: int = 0) -> npt.NDArray[Any]:
+        full = np.full(len(leaf), of_leaves, dtype=values.dtype)
         full[split] = values
         return full
 
@@ -112,15 +112,14 @@ def _nodes(blocks: Sequence[str], n_inputs: int, scale: float) -> tuple[Nodes, B
     require(not (categorical & _marked(feature[~by_category], n_inputs)).any(), "a feature is numeric and categorical")
     value = np.zeros(len(leaf))
     value[leaf] = column["leaf_value"] * scale
-    all_features = np.full(len(leaf), -1, dtype=np.int64)
-    all_features[split] = feature
     category, sets = None, None
     if by_category.any():
         sets = _sets(texts, np.flatnonzero(by_category), threshold, of_tree)
         category = np.full(len(leaf), -1)
         category[split[by_category]] = np.arange(len(sets))
     left, right = child("left_child"), child("right_child")
-    nodes = Nodes(sizes, all_features, spread(threshold), left, right, spread(missing_left), value, category, sets)
+    features, missing = spread(feature, -1), spread(missing_left)
+    nodes = Nodes(sizes, features, spread(threshold), left, right, missing, value, category, sets)
     return nodes, categorical, zero_missing
 
 

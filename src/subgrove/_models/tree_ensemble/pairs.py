@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -67,7 +69,7 @@ class PairDependence:
     def __init__(self, steps: StepFunctions, rows: Rows, points: Rows) -> None:
         require(tree_pairs is not None, "the compiled part is not installed")
         self.n_rows = len(rows)
-        arguments = placed_nodes(steps.ensemble, steps.columns, any_missing=True).arguments
+        arguments, _ = placed_nodes(steps.ensemble, steps.columns, any_missing=True)
         self._leaves = _read_leaves(arguments)
         self._counts, self._slots = _count(arguments, self._leaves.on_path, steps.places[rows].astype(np.int32))
         self._position = self._leaves.on_path.cumsum(axis=1) - 1
@@ -132,13 +134,8 @@ class PairDependence:
         added = self._leaves.value[leaves[leaf]] * share[leaf, None]
         shape = len(self._distinct[j]) + 1, len(self._distinct[k]) + 1
         total = np.zeros((shape[0] * shape[1], added.shape[1]))
-        for sign, first, second in (
-            (1, start_j, start_k),
-            (-1, start_j, end_k),
-            (-1, end_j, start_k),
-            (1, end_j, end_k),
-        ):
-            total += sign * _sums(first[at_j] * shape[1] + second[at_k], added, len(total))
+        for (sign_j, first), (sign_k, second) in product(((1, start_j), (-1, end_j)), ((1, start_k), (-1, end_k))):
+            total += sign_j * sign_k * _sums(first[at_j] * shape[1] + second[at_k], added, len(total))
         surface = total.reshape(*shape, -1).cumsum(axis=0).cumsum(axis=1)
         return np.asarray(surface[self._inverse[j], self._inverse[k]])
 
@@ -179,10 +176,10 @@ def _sums(at: Rows, values: Floats, size: int) -> Floats:
     return np.stack([np.bincount(at, weights=column, minlength=size) for column in values.T], axis=1)
 
 
-def _read_leaves(arguments: tuple[object, ...]) -> _Leaves:
+def _read_leaves(arguments: tuple[Any, ...]) -> _Leaves:
     """Return the leaves of placed nodes, level by level from the roots."""
-    column, cut, child, roots, output, n_places, is_level, value, sets = (np.asarray(one) for one in arguments[:9])
-    n, p, n_outputs, scale = len(column), len(n_places), int(str(arguments[14])), float(str(arguments[17]))
+    column, cut, child, roots, output, n_places, is_level, value, sets = arguments[:9]
+    n, p, n_outputs, scale = len(column), len(n_places), arguments[14], arguments[17]
     require(n * p <= _MAX_NODE_COLUMNS, "it has too many nodes")
     on_path, missing = np.zeros((n, p), dtype=np.bool_), np.ones((n, p), dtype=np.bool_)
     low, high = np.zeros((n, p), dtype=np.int32), np.tile(n_places, (n, 1))
@@ -214,7 +211,7 @@ def _read_leaves(arguments: tuple[object, ...]) -> _Leaves:
     return _Leaves(on_path[leaf], low[leaf], high[leaf], missing[leaf], within, values)
 
 
-def _count(arguments: tuple[object, ...], on_path: Bools, places: Places) -> tuple[npt.NDArray[np.int32], Rows]:
+def _count(arguments: tuple[Any, ...], on_path: Bools, places: Places) -> tuple[npt.NDArray[np.int32], Rows]:
     """Return counts of rows by leaf and violated columns, and the first count of each leaf."""
     column, cut, child, roots, _, n_places, is_level, _, sets = arguments[:9]
     depth = on_path.sum(axis=1)

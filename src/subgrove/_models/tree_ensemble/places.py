@@ -99,18 +99,13 @@ def column_places(ensemble: TreeEnsemble, inputs: TreeInputs, tables: Sequence[F
     return tuple(found)
 
 
-@dataclass(frozen=True, eq=False)
-class PlacedNodes:
-    """Nodes in terms of places: arguments of the kernel `tree_steps.ensemble`, and what its sums are added to."""
+def placed_nodes(
+    ensemble: TreeEnsemble, columns: Sequence[ColumnPlaces], *, any_missing: bool
+) -> tuple[tuple[Any, ...], Floats]:
+    """Return arguments of the kernel `tree_steps.ensemble`, and what its sums are added to.
 
-    arguments: tuple[Any, ...]
-    base: Floats
-    n_trees: int
-    n_leaves: int
-
-
-def placed_nodes(ensemble: TreeEnsemble, columns: Sequence[ColumnPlaces], *, any_missing: bool) -> PlacedNodes:
-    """Return the nodes of an ensemble, children next to each other, with whole numbers as values of leaves."""
+    Nodes are in terms of places, children next to each other, with whole numbers as values of leaves.
+    """
     order = _breadth_first(ensemble)
     place = np.empty(len(order), dtype=np.int32)
     place[order] = np.arange(len(order), dtype=np.int32)
@@ -124,28 +119,11 @@ def placed_nodes(ensemble: TreeEnsemble, columns: Sequence[ColumnPlaces], *, any
     child = np.where(leaf, np.cumsum(leaf) - 1, place[ensemble.left[order]]).astype(np.int32)
     value, base, scale = _whole_numbers(ensemble, order[leaf])
     roots = place[ensemble.roots]
-    arguments = (
-        of_node,
-        cut,
-        child,
-        roots,
-        np.ascontiguousarray(ensemble.output),
-        np.array([one.n_places for one in columns], dtype=np.int32),
-        np.array([one.cuts is None for one in columns], dtype=np.uint8),
-        value,
-        sets,
-        len(order),
-        len(roots),
-        len(columns),
-        int(leaf.sum()),
-        value.shape[1],
-        ensemble.n_outputs,
-        len(sets),
-        sets.shape[1],
-        scale,
-        any_missing,
-    )
-    return PlacedNodes(arguments, base, len(roots), int(leaf.sum()))
+    n_places = np.array([one.n_places for one in columns], dtype=np.int32)
+    is_level = np.array([one.cuts is None for one in columns], dtype=np.uint8)
+    arrays = (of_node, cut, child, roots, np.ascontiguousarray(ensemble.output), n_places, is_level, value, sets)
+    sizes = (len(order), len(roots), len(columns), *value.shape, ensemble.n_outputs, *sets.shape)
+    return (*arrays, *sizes, scale, any_missing), base
 
 
 def _breadth_first(ensemble: TreeEnsemble) -> Rows:

@@ -10,7 +10,7 @@ With all columns but one fixed, a tree ensemble is a step function of that colum
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass, replace
@@ -30,6 +30,7 @@ kernel: Any = compiled  # None without a compiler: `StepFunctions` is then not m
 _BLOCK_NUMBERS = 1 << 16  # of a block of rows at all places: half a megabyte
 _MAX_DENSE = 1 << 16  # places of all columns, above which only those where a prediction changes are stored
 _LIST_ROWS = 512
+_BUFFER_ROWS = 64  # rows that are transposed at once, unless blocks are larger
 _SHARES = 16  # of the rows, each with sums of its own, so that these do not depend on the number of threads
 
 
@@ -89,6 +90,25 @@ class StepBlock:
         return np.ascontiguousarray(self.pointers[::n_columns])
 
 
+@dataclass(frozen=True, eq=False)
+class ChangedColumn:
+    """Some rows with one column at other places.
+
+    Attributes
+    ----------
+    column : int
+        The column.
+    rows : int array (m,)
+        The rows, increasing.
+    places : int array (B,) or (B, m)
+        Places that all rows take, or those of each row.
+    """
+
+    column: int
+    rows: Rows
+    places: Places
+
+
 class StepFunctions:
     """Step functions of the columns of a table.
 
@@ -120,13 +140,12 @@ class StepFunctions:
         self.columns: tuple[ColumnPlaces, ...] = column_places(ensemble, inputs, [rows, *donors])
         self.n_columns = len(self.columns)
         self.any_missing = any(bool(np.isnan(table).any()) for table in (rows, *donors))
-        nodes = placed_nodes(ensemble, self.columns, any_missing=self.any_missing)
-        self.base, self.n_trees, self.n_leaves = nodes.base, nodes.n_trees, nodes.n_leaves
+        nodes, self.base = placed_nodes(ensemble, self.columns, any_missing=self.any_missing)
         sizes = np.array([column.n_places + 2 for column in self.columns])
         self.starts = np.concatenate(([0], np.cumsum(sizes)))
         self.slots = int(self.starts[-1]) + 1  # of a row, for each output
         dense = self.slots * ensemble.n_outputs <= _MAX_DENSE
-        self.kernel = kernel.ensemble(*nodes.arguments, dense)
+        self.kernel = kernel.ensemble(*nodes, dense)
         self.is_dense = bool(kernel.has_masks(self.kernel))
         # Of all rows, in the smallest integers; kernels take int32.
         self._place_type = np.min_scalar_type(int(sizes.max(initial=0)))
@@ -171,25 +190,18 @@ class StepFunctions:
 
     def blocks(self, rows: slice) -> Iterator[StepBlock]:
         """Yield the steps of rows block by block."""
-        size = self.block_rows()
+        size, outputs = self.block_rows(), self.ensemble.n_outputs
         room = 0
         for start in range(rows.start, rows.stop, size):
             part = slice(start, min(start + size, rows.stop))
             places = np.ascontiguousarray(self.places[part], dtype=np.int32)
             n = len(places)
-            if self.is_dense:
-                margins = np.empty((n, self.ensemble.n_outputs))
-                steps = np.empty((n, self.ensemble.n_outputs, self.slots))
-                kernel.dense(self.kernel, places, n, margins, steps)
-                flat = (
-                    steps.reshape(-1, 1)
-                    if steps.shape[1] == 1
-                    else steps.transpose(0, 2, 1).reshape(-1, steps.shape[1])
-                )
-                yield StepBlock(part, margins + self.base, flat)
-                continue
-            outputs = self.ensemble.n_outputs
             margins = np.empty((n, outputs))
+            if self.is_dense:
+                steps = np.empty((n, outputs, self.slots))
+                kernel.dense(self.kernel, places, n, margins, steps)
+                yield StepBlock(part, margins + self.base, steps.transpose(0, 2, 1).reshape(-1, outputs))
+                continue
             pointers = np.empty(n * self.n_columns + 1, dtype=np.int64)
             missing = np.empty((n * self.n_columns, outputs))
             while True:
@@ -207,34 +219,55 @@ class StepFunctions:
         ends = np.unique(np.minimum(np.linspace(0, blocks, min(_SHARES, blocks) + 1).astype(int) * size, self.n_rows))
         return [slice(int(start), int(end)) for start, end in pairwise(ends)]
 
-    def look_up(self, wanted: Mapping[int, Places]) -> dict[int, Floats]:
-        """Return the margins of all rows with one column at other places.
-
-        Parameters
-        ----------
-        wanted : mapping
-            Column -> places, (n, M).
-
-        Returns
-        -------
-        dict
-            Column -> margins, (n, M, K).
-        """
+    def changed_margins(self, wanted: Sequence[ChangedColumn]) -> list[Floats]:
+        """Return the margins of each request, (B, K, m), from one pass over the rows."""
         outputs = self.ensemble.n_outputs
-        found = {j: np.empty((*places.shape, outputs)) for j, places in wanted.items()}
-        for share in self.shares():
-            for block in self.blocks(share):
-                n, rows = len(block.margins), block.rows
-                for j, places in wanted.items():
-                    own = np.ascontiguousarray(places[rows], dtype=np.int32)
-                    if block.pointers is None:
-                        at = np.arange(n)[:, None] * self.slots + self.starts[j] + own
-                        steps = block.steps.take(at, axis=0)
-                    else:
-                        steps = np.empty((n, own.shape[1], outputs))
-                        kernel.look_up(
-                            self.kernel, n, outputs, block.pointers, block.starts, len(block.steps), block.steps,
-                            block.missing, np.array([j]), 1, own, own.shape[1], steps,
-                        )  # fmt: skip
-                    np.add(steps, block.margins[:, None, :], out=found[j][rows])
-        return found
+        found: dict[int, Floats] = {}
+        common: list[int] = []
+        if self.is_dense:  # all rows at the same places: one selection of slots for all columns
+            common = [at for at, each in enumerate(wanted) if each.places.ndim == 1 and len(each.rows) == self.n_rows]
+        if common:
+            slots = np.concatenate([self.starts[wanted[at].column] + wanted[at].places for at in common])
+            together = np.empty((len(slots), outputs, self.n_rows))
+            most = max(_BUFFER_ROWS, self.block_rows())
+            buffer, start, filled = np.empty((most, len(slots), outputs)), 0, 0
+            ends = np.cumsum([len(wanted[at].places) for at in common])
+            found = dict(zip(common, np.split(together, ends[:-1]), strict=True))
+        others = [at for at in range(len(wanted)) if at not in found]
+        for at in others:
+            found[at] = np.empty((len(wanted[at].places), outputs, len(wanted[at].rows)))
+        for block in self.blocks(slice(0, self.n_rows)):
+            if common:
+                n = len(block.margins)
+                selected = buffer[filled : filled + n]
+                block.steps.reshape(n, self.slots, outputs).take(slots, axis=1, out=selected, mode="clip")
+                selected += block.margins[:, None, :]
+                filled += n
+                if filled > most - n or block.rows.stop == self.n_rows:
+                    together[:, :, start : start + filled] = buffer[:filled].transpose(1, 2, 0)
+                    start, filled = start + filled, 0
+            for at in others:
+                each = wanted[at]
+                first, last = each.rows.searchsorted((block.rows.start, block.rows.stop))
+                if first < last:
+                    local = each.rows[first:last] - block.rows.start
+                    own = each.places[:, first:last] if each.places.ndim == 2 else each.places[:, None]
+                    values = self._steps_at(block, each.column, local, np.broadcast_to(own, (len(own), len(local))))
+                    values += block.margins[local][:, None, :]
+                    found[at][:, :, first:last] = values.transpose(1, 2, 0)
+        return [found[at] for at in range(len(wanted))]
+
+    def _steps_at(self, block: StepBlock, column: int, local: Rows, places: Places) -> Floats:
+        """Return the steps of rows of a block at places (B, m) of a column: (m, B, K)."""
+        n, outputs = len(block.margins), self.ensemble.n_outputs
+        if block.pointers is None:
+            at = local[:, None] * self.slots + self.starts[column] + places.T
+            return np.asarray(block.steps.take(at, axis=0))
+        own = np.zeros((n, len(places)), dtype=np.int32)
+        own[local] = places.T
+        found = np.empty((n, len(places), outputs))
+        kernel.look_up(
+            self.kernel, n, outputs, block.pointers, block.starts, len(block.steps), block.steps, block.missing,
+            np.array([column]), 1, own, len(places), found,
+        )  # fmt: skip
+        return found[local]

@@ -104,7 +104,7 @@ def read(model: Any, method: str, name: str) -> tuple[TreeEnsemble, TreeInputs]:
     objective = str(learner.objective["name"])
     require(objective in _LINKS, f"its objective is {objective}")
     response = _response(model, name, _LINKS[objective], n_outputs)
-    base = _margin(_LINKS[objective], _base_score(parameters["base_score"]))
+    base = _margin(_LINKS[objective], parameters["base_score"])
     ensemble = build(
         _nodes(trees, factors),
         stored.tree_info[:n_trees],
@@ -136,12 +136,9 @@ def _response(model: Any, name: str, link: Link, n_outputs: int) -> Response:
     return Response(link, n_classes)
 
 
-def _base_score(text: str) -> Floats:
-    return np.atleast_1d(np.asarray(msgspec.json.decode(text.replace("E", "e")), dtype=np.float64))
-
-
-def _margin(link: Link, score: Floats) -> Floats:
+def _margin(link: Link, text: str) -> Floats:
     """Return the margin of a base score, which is stored as a response."""
+    score = np.atleast_1d(np.asarray(msgspec.json.decode(text.replace("E", "e")), dtype=np.float64))
     if link == "logistic":
         return np.asarray(np.log(score / (1 - score)))
     return np.asarray(np.log(score)) if link == "exp" else score

@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 from urllib.parse import unquote
 
 from subgrove._core.text import quote
-from subgrove._scale.readers.arrow_types import ArrowTypes, common_levels, nullable_columns
+from subgrove._scale.readers.arrow_types import common_levels, nullable_columns
 from subgrove.exceptions import InputError
 
 SUFFIXES = (".parquet", ".parq", ".pq")
@@ -228,11 +228,6 @@ def file_version(fragment: Any) -> str:
     return f"{info.size}\0{info.mtime_ns}"
 
 
-def arrow_types_of(files: Sequence[ParquetFile], schema: Any, backend: str) -> ArrowTypes:
-    """How columns look in every chunk of these files."""
-    return ArrowTypes(schema, _levels(files, schema), _missing(files, schema, backend), backend)
-
-
 def reject_duplicate_names(names: Sequence[str], description: str) -> None:
     """No two columns share a name."""
     twice = sorted({name for name in names if list(names).count(name) > 1})
@@ -296,7 +291,7 @@ def index_columns(schema: Any) -> tuple[str, ...]:
     return tuple(name for name in index if isinstance(name, str) and name in schema.names)
 
 
-def _levels(files: Sequence[ParquetFile], schema: Any) -> dict[str, Any]:
+def levels_of_files(files: Sequence[ParquetFile], schema: Any) -> dict[str, Any]:
     """Levels of dictionary columns over all files; the one thing for which columns are read here."""
     import pyarrow as pa
 
@@ -312,7 +307,7 @@ def _levels(files: Sequence[ParquetFile], schema: Any) -> dict[str, Any]:
     return {name: common_levels(name, schema.field(name).type, known) for name, known in found.items()}
 
 
-def _missing(files: Sequence[ParquetFile], schema: Any, backend: str) -> frozenset[str]:
+def columns_with_gaps(files: Sequence[ParquetFile], schema: Any, backend: str) -> frozenset[str]:
     """Whole numbers and booleans of which a value is missing in some file."""
     found: set[str] = set()
     for file in files if backend == "pandas" else ():

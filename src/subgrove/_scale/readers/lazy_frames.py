@@ -81,9 +81,8 @@ def slices_are_cheap(plan: Any) -> bool:
     lines = [line.strip().upper() for line in plan.slice(1, 1).explain().splitlines() if line.strip()]
     if not all(line.startswith(_BY_ROW) for line in lines):
         return False
-    sources = [line.startswith("DF [") or line.startswith("PARQUET SCAN") for line in lines]
-    pushed = any(line.startswith("SLICE: ") for line in lines) or any(line.startswith("DF [") for line in lines)
-    return sum(sources) == 1 and pushed
+    pushed = any(line.startswith(("SLICE: ", "DF [")) for line in lines)
+    return pushed and sum(line.startswith(("DF [", "PARQUET SCAN")) for line in lines) == 1
 
 
 @dataclass(frozen=True, eq=False)

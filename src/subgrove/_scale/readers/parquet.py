@@ -17,11 +17,12 @@ from subgrove._scale.readers.arrow_types import ArrowTypes
 from subgrove._scale.readers.data import Chunk, ChunkedData, Places
 from subgrove._scale.readers.files import (
     ParquetFile,
-    arrow_types_of,
+    columns_with_gaps,
     common_schema,
     file_stamp,
     folder_columns,
     index_columns,
+    levels_of_files,
     open_file,
     parquet_files,
     reject_duplicate_names,
@@ -117,12 +118,64 @@ def chunks_of_path(path: str, argument: str, chunk_rows: int) -> ChunkedData:
     return chunks_of_files(files, schema, "pandas", f"{path} ({n_files})", chunk_rows)
 
 
+def chunks_of_dataset(X: Any, argument: str, chunk_rows: int) -> ChunkedData:
+    """The chunks of a Dataset."""
+    files = [file for part in _file_datasets(X, argument) for file in _files(part, X.schema)]
+    description = f"the Dataset {argument} ({len(files)} Parquet file{'s' if len(files) != 1 else ''})"
+    return chunks_of_files(files, X.schema, "pyarrow", description, chunk_rows)
+
+
+def _file_datasets(X: Any, argument: str) -> Iterator[Any]:
+    """The parts of a Dataset, each of Parquet files."""
+    import pyarrow.dataset as ds
+
+    if isinstance(X, ds.UnionDataset):
+        for child in X.children:
+            yield from _file_datasets(child, argument)
+        return
+    if not isinstance(X, ds.FileSystemDataset) or not isinstance(X.format, ds.ParquetFileFormat):
+        kind = X.format.default_extname if isinstance(X, ds.FileSystemDataset) else type(X).__name__
+        raise InputError(
+            f"{argument} is a Dataset of {kind}; chunks are read from Parquet, where row groups can be found without "
+            f"reading what is before them. Pass {argument}.to_table() if it fits in memory, or convert it once: "
+            f"pyarrow.dataset.write_dataset({argument}, 'rows', format='parquet')"
+        )
+    yield X
+
+
+def _filter(part: Any) -> Any:
+    return getattr(part, "_scan_options", {}).get("filter")
+
+
+def _files(part: Any, schema: Any) -> Iterator[ParquetFile]:
+    """The files of a Dataset; columns that a file does not have are missing in it."""
+    for fragment in _unfiltered(part).get_fragments(filter=_filter(part)):
+        yield ParquetFile.of(fragment.path.rpartition("/")[2], fragment, schema, _filter(part))
+
+
+def _unfiltered(part: Any) -> Any:
+    """The Dataset without its filter; one with a filter does not list its fragments."""
+    import pyarrow.dataset as ds
+
+    if _filter(part) is None:
+        return part
+    folders = part.partitioning
+    if folders is not None and folders.schema.names and not isinstance(folders, ds.HivePartitioning):
+        raise InputError(
+            f"X is a Dataset with a filter and {type(folders).__name__}; of filtered ones, folders must be like "
+            f"'year=2024' (partitioning='hive'). Leave the filter out, or write it: "
+            f"pyarrow.dataset.write_dataset(X, 'rows', format='parquet')"
+        )
+    options = {"schema": part.schema, "format": part.format, "filesystem": part.filesystem}
+    return ds.dataset(part.files, **options, partitioning=folders)
+
+
 def chunks_of_files(
     files: Sequence[ParquetFile], schema: Any, backend: str, description: str, chunk_rows: int
 ) -> ChunkedData:
     """The chunks of files that agree on a schema."""
     reject_duplicate_names(schema.names, description)
-    view = arrow_types_of(files, schema, backend)
+    view = ArrowTypes(schema, levels_of_files(files, schema), columns_with_gaps(files, schema, backend), backend)
     beside = index_columns(schema) if backend == "pandas" else ()
     columns = tuple(name for name in schema.names if name not in beside)
     chunks = tuple(_chunks(files, chunk_rows, view))
