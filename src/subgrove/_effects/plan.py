@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, islice
 from types import FunctionType
 from typing import Any
 
@@ -257,26 +258,22 @@ def summaries_together(work: Sequence[tuple[EffectPlan, Sequence[SubgroupRows]]]
     for plan, rows in work:
         own = {number: plan.kind.used_rows(rows[each.subgroup], each) for number, each in enumerate(plan.layouts)}
         used.append({number: some for number, some in own.items() if len(some.rows)})
-        requests.append({number: plan.kind.requests(some, plan.layouts[number]) for number, some in used[-1].items()})
-    together = [
-        (plan.predictor, [each for some in wanted.values() for each in some])
-        for (plan, _), wanted in zip(work, requests, strict=True)
-    ]
-    found = []
-    for (plan, _), own, wanted, results in zip(work, used, requests, _predictions(together), strict=True):
-        predictions = iter(results)
-        summary = {
-            number: plan.kind.summary(some, plan.layouts[number], [next(predictions) for _ in wanted[number]])
-            for number, some in own.items()
+        requests.append([plan.kind.requests(some, plan.layouts[number]) for number, some in used[-1].items()])
+    together = [(plan.predictor, [*chain(*wanted)]) for (plan, _), wanted in zip(work, requests, strict=True)]
+    every = zip(work, used, requests, map(iter, _predictions(together)), strict=True)
+    return [
+        {
+            number: plan.kind.summary(some, plan.layouts[number], [*islice(predictions, len(own))])
+            for (number, some), own in zip(rows.items(), wanted, strict=True)
         }
-        found.append(summary)
-    return found
+        for (plan, _), rows, wanted, predictions in every
+    ]
 
 
 def _predictions(work: Sequence[Work]) -> list[list[Floats]]:
     """Return the summarized predictions of requests: from the trees of the model if they can be used and it pays."""
     found: list[list[Floats]] = []
-    n = sum(len(each.source.rows) * len(each.blocks) for _, requests in work for each in requests)
+    n = sum(each.n_predictions for _, requests in work for each in requests)
     reason = f"{n} predictions are few" if n < MIN_ROWS else ""
     if not reason and isinstance(work[0][0].model.model, FunctionType):
         reason = "the model is a function"
