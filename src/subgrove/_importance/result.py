@@ -15,10 +15,10 @@ from subgrove._importance.calibration import calibrated_scores, read_additional_
 from subgrove._importance.explanation import Explanation, explained
 from subgrove._importance.gap_result import Gap
 from subgrove._importance.gap_steps import gap_between
+from subgrove._importance.independence_test import ImportanceTests
 from subgrove._importance.intervals import known_sources, read_sources
-from subgrove._importance.recompute import read_resamples, stored_inputs
+from subgrove._importance.recompute import stored_inputs, with_sampler_variance
 from subgrove._importance.relative import RelativeImportance, relative_steps
-from subgrove._importance.result_tests import ImportanceTests
 from subgrove._importance.storage import read_result, write_result
 from subgrove._importance.tables import differences, result_text, score_of
 from subgrove._scoring.feature_result import with_rows
@@ -183,13 +183,7 @@ class ImportanceResult(ImportanceTests, ResultView):
         n_jobs : int, optional
             Number of processes.
         """
-        n = read_resamples(n_resamples, self.settings["trained_on"])
-        source = stored_inputs(self._source, "with_sampler_variance")
-        learned = self.settings["trained_on"] != "nothing"
-        scores, model = source.sampler_variance(self.scores, self.losses, n, learned=learned, n_jobs=n_jobs)
-        counts = {"n_rows_predicted": model.n_rows, "n_calls": model.n_calls}
-        predicted = {name: self.settings[name] + count for name, count in counts.items()}
-        return replace(self, scores=tuple(scores), settings={**self.settings, **predicted, "sampler_resamples": n})
+        return with_sampler_variance(self, n_resamples, n_jobs)
 
     def compare(self, other: ImportanceResult) -> Any:
         """Return the differences to another result, feature by feature: this one minus the other.

@@ -75,6 +75,14 @@ class ImportanceSpec:
             return None
         return read_given(self.given, features, names, named=self.features is not None)
 
+    def fit_sampler(
+        self, rows: Any, table: Table, train: Any, features: Sequence[Feature], given: Mapping[Feature, Given] | None
+    ) -> tuple[FittedSampler, Table]:
+        """Return the fitted sampler, for each set of conditioning columns if there are any, and the table it reads."""
+        if given is None:
+            return fitted_sampler(self.sampler, rows, table, train, features, self.model, self.seed)
+        return fitted_given(self.sampler, given, rows, table, train, self.model, self.seed)
+
     def settings(
         self, fitted: Mapping[str, Any], given: Mapping[Feature, Given] | None, **others: Any
     ) -> dict[str, Any]:
@@ -209,28 +217,10 @@ def fit(spec: ImportanceSpec, data: EvaluationRows) -> FittedRows:
     train = spec.train
     _reject_reordered(spec.model, data.table.names, train)
     with read_once(data.rows, train, table=data.table):
-        sampler, table = fit_sampler(
-            spec.sampler, data.given, data.rows, data.table, train, data.features, spec.model, spec.seed
-        )
+        sampler, table = spec.fit_sampler(data.rows, data.table, train, data.features, data.given)
         mark = fingerprint(data.table)
         warn_of_same_rows(sampler, mark, data.table, table, train)
     return FittedRows(sampler, table, train, mark)
-
-
-def fit_sampler(
-    sampler: Any,
-    given: Mapping[Feature, Given] | None,
-    rows: Any,
-    table: Table,
-    train: Any,
-    features: Sequence[Feature],
-    model: Any,
-    seed: int,
-) -> tuple[FittedSampler, Table]:
-    """Return the fitted sampler, for each set of conditioning columns if there are any, and the table it reads."""
-    if given is None:
-        return fitted_sampler(sampler, rows, table, train, features, model, seed)
-    return fitted_given(sampler, given, rows, table, train, model, seed)
 
 
 def trained_on(fitted: FittedSampler, train: Any) -> str:
@@ -261,9 +251,7 @@ def warn_of_same_rows(fitted: FittedSampler, mark: str, table: Table, redrawn: T
     if fitted.training_fingerprint == own:
         what = "The sampler was fitted on the same rows as X"
     elif train is not None and (share := shared_rows(table, read_table(train, lenient=True))):
-        what = (
-            "X and train have the same rows" if share == 1 else f"{percent(share)} of the rows of X are also in train"
-        )
+        what = f"{percent(share)} of the rows of X are also in train" if share < 1 else "X and train have the same rows"
     else:
         return
     warn(
