@@ -174,7 +174,7 @@ class DepthProfile(ResultView):
         if not self.importance:
             return table
         estimates = {
-            (line["feature"], depth): {name: line[name] for name in _COLUMNS}
+            (line["feature"], depth): line
             for depth, result in self.importance.items()
             for line in replace(result, backend="pandas").overall.to_dict("records")
         }
@@ -199,9 +199,8 @@ class DepthProfile(ResultView):
 
     def __repr__(self) -> str:
         deepest = self.full_depth.parameters["max_depth"]
-        return listing(
-            f"<DepthProfile of {count_of(len(self.choices), 'feature')}, depth 0 to {deepest}>", self.reasons
-        )
+        head = f"<DepthProfile of {count_of(len(self.choices), 'feature')}, depth 0 to {deepest}>"
+        return listing(head, self.reasons)
 
 
 def _read_test(model: Any, test: Any) -> tuple[Any, Any] | None:

@@ -119,18 +119,20 @@ def overall_findings(
     `checked` is False for conclusions about shuffled rows, realistic or not.
     """
     lines = adjusted_p_values([overall_line(result, score, at) for score in result.scores])
-    return {
-        score.title: (line, _finding(result, at, line, share, checked and is_unrealistic(score)))
-        for score, line in zip(result.scores, lines, strict=True)
-    }
+    gain, found = reference_of(result, at)[0], {}
+    for score, line in zip(result.scores, lines, strict=True):
+        unrealistic = checked and is_unrealistic(score)
+        found[score.title] = line, finding_of(line, gain, result.level, unrealistic=unrealistic, share=share)
+    return found
 
 
 def subgroup_findings(
     result: ImportanceData, score: FeatureResult, at: int, share: float | None = IMPORTANT
 ) -> list[tuple[dict[str, Any], Finding]]:
     """Return the same for the subgroups of a feature; p-values are adjusted for their number."""
+    gain, unrealistic = reference_of(result, at)[0], is_unrealistic(score)
     lines = adjusted_p_values(subgroup_lines(result, score, at))
-    return [(line, _finding(result, at, line, share, is_unrealistic(score))) for line in lines]
+    return [(line, finding_of(line, gain, result.level, unrealistic=unrealistic, share=share)) for line in lines]
 
 
 def differs(most: tuple[float, float], least: tuple[float, float], n_subgroups: int, level: float) -> bool:
@@ -152,13 +154,6 @@ def differs(most: tuple[float, float], least: tuple[float, float], n_subgroups: 
     pairs = max(n_subgroups * (n_subgroups - 1) // 2, 1)
     margin = -ndtri((1 - level) / 2 / pairs) * np.hypot(most[1], least[1])
     return bool(most[0] - least[0] > margin)
-
-
-def _finding(
-    result: ImportanceData, at: int, line: Mapping[str, Any], share: float | None, unrealistic: bool
-) -> Finding:
-    gain, _ = reference_of(result, at)
-    return finding_of(line, gain, result.level, unrealistic=unrealistic, share=share)
 
 
 @dataclass(frozen=True)
@@ -331,13 +326,12 @@ def _fidelity_sentences(score: FeatureResult) -> list[str]:
     if check.verdict == "passed":
         auc = "" if np.isnan(check.auc) else f" (AUC {check.auc:.2f} of a classifier of resampled against real rows)"
         return [f"Rows with {score.title} resampled are realistic{auc}."]
-    if check.verdict == "small difference":
-        return [f"Resampled values differ from real ones, but not much: {check.reason}."]
-    if check.verdict == "uncertain sampler":
-        return [f"The sampler of {score.title} is uncertain: {check.reason}."]
-    if check.verdict == "failed":
-        return [f"This estimate is unreliable: {check.reason}."]
-    return [f"Whether resampled rows are realistic is unknown: {check.reason}."]
+    finding = {
+        "small difference": "Resampled values differ from real ones, but not much",
+        "uncertain sampler": f"The sampler of {score.title} is uncertain",
+        "failed": "This estimate is unreliable",
+    }.get(check.verdict, "Whether resampled rows are realistic is unknown")
+    return [f"{finding}: {check.reason}."]
 
 
 def _loss(result: ImportanceData, at: int) -> str:

@@ -38,7 +38,12 @@ def gap_between(imp: ImportanceData, marginal: ImportanceData, feature: Any, los
     """Return the steps from the marginal to the conditional result of a feature."""
     _reject_other_results(imp, marginal)
     name = imp.losses[0] if loss is None else loss
-    one, base = imp.for_loss(name), _for_loss(marginal, name)
+    one = imp.for_loss(name)
+    if name not in marginal.losses:
+        raise ParameterError(
+            f"marginal has no loss {name!r}; it has {', '.join(marginal.losses)}. Compute it with both."
+        )
+    base = marginal.for_loss(name)
     if not np.isclose(one.baseline[0], base.baseline[0], rtol=_ROUNDING, atol=0):
         raise ParameterError(
             f"The two results are of different models: the baseline {name} is {one.baseline[0]:.6g} here and "
@@ -91,14 +96,6 @@ def _reject_other_results(imp: ImportanceData, marginal: Any) -> None:
         with_rows(result.scores, "explain_gap")
     if not same_rows(imp, marginal):
         raise ParameterError("The two results are of different rows or weights. Compute both on the same ones.")
-
-
-def _for_loss(marginal: ImportanceData, name: str) -> ImportanceData:
-    if name not in marginal.losses:
-        raise ParameterError(
-            f"marginal has no loss {name!r}; it has {', '.join(marginal.losses)}. Compute it with both."
-        )
-    return marginal.for_loss(name)
 
 
 def _marginal_score(marginal: ImportanceData, like: FeatureResult) -> FeatureResult:

@@ -102,20 +102,13 @@ class RefitsResult(ResultView):
         ratio = 1.0 / n_refits + self.settings["n_test"] / self.settings["n_train"]
         errors = np.sqrt(ratio * self.estimates.var(axis=2, ddof=1))
         freedom = np.full(len(self.features), n_refits - 1.0)
-        lines = []
+        lines, sources = [], (TEST_ROWS, MONTE_CARLO, SAMPLER, MODEL)
         for at in range(len(self.losses)):
             columns = interval_columns(self.estimates[at].mean(axis=1), errors[at], freedom, self.level)
             for k, feature in enumerate(self.features):
-                lines.append(
-                    {
-                        **loss_column(self.losses, at),
-                        "feature": feature,
-                        "n": int(self.settings["n_test"]),
-                        **{name: float(values[k]) for name, values in columns.items()},
-                        "mc_error": float(self.mc_error[at, k]),
-                        "noise": label((TEST_ROWS, MONTE_CARLO, SAMPLER, MODEL)),
-                    }
-                )
+                line = {**loss_column(self.losses, at), "feature": feature, "n": int(self.settings["n_test"])}
+                line |= {name: float(values[k]) for name, values in columns.items()}
+                lines.append(line | {"mc_error": float(self.mc_error[at, k]), "noise": label(sources)})
         return table_of_lines(self.backend, adjusted_p_values(lines))
 
     @property
@@ -154,16 +147,12 @@ class RefitsResult(ResultView):
         return read_result("importance over refits", cls, path)
 
     def __repr__(self) -> str:
-        found = self._largest_first()
+        table = replace(self, backend="pandas").overall
+        table = table[table["loss"] == self.losses[0]] if "loss" in table else table
+        found = table.sort_values("estimate", ascending=False, kind="stable").to_dict("records")
         texts = with_errors([line["estimate"] for line in found], [line["std_error"] for line in found])
         lines = [(line["feature"], text) for line, text in zip(found, texts, strict=True)]
         return lines_of(f"<RefitsResult: {len(self.features)} features, {self.estimates.shape[2]} refits>", lines)
-
-    def _largest_first(self) -> list[dict[str, Any]]:
-        """Return the lines of `overall` for the first loss."""
-        table = replace(self, backend="pandas").overall
-        table = table[table["loss"] == self.losses[0]] if "loss" in table else table
-        return list(table.sort_values("estimate", ascending=False, kind="stable").to_dict("records"))
 
 
 @names_arguments()
@@ -236,8 +225,7 @@ def importance_over_refits(
     [True, True, True]
     """
     refits = whole_number("n_refits", n_refits, least=2)
-    start = read_seed(random_state)
-    splits = _read_splits(X, y, test_share, start)
+    splits = _Splits.read(X, y, test_share, read_seed(random_state))
     options = {
         "sampler": sampler,
         "features": features,
@@ -293,23 +281,6 @@ def _mean_over_refits(results: Sequence[ImportanceResult], splits: _Splits) -> R
     )
 
 
-def _read_splits(X: Any, y: Any, test_share: Any, seed: int) -> _Splits:
-    table = read_table(X, lenient=True)
-    n_rows = table.n_rows
-    reject_another_index(X, y=y)
-    if len(y) != n_rows:
-        raise InputError(f"y has {len(y)} values, but X has {n_rows} rows. Pass one value of y for each row of X.")
-    if isinstance(test_share, bool) or not isinstance(test_share, int | float | np.number) or not 0 < test_share < 1:
-        raise ParameterError(f"test_share must be a number between 0 and 1; got {test_share!r}.")
-    n_test = round(float(test_share) * n_rows)
-    if not 2 < n_test < n_rows - 1:
-        raise ParameterError(
-            f"test_share={test_share!r} of {n_rows} rows leaves {n_test} test rows and "
-            f"{n_rows - n_test} training rows. Pass more rows, or another share."
-        )
-    return _Splits(Frames(X, table.columns), y, n_rows, n_test, seed)
-
-
 @dataclass(frozen=True, eq=False)
 class _Splits:
     """Random splits into training and test rows, one for each refit."""
@@ -319,6 +290,25 @@ class _Splits:
     n_rows: int
     n_test: int
     seed: int
+
+    @classmethod
+    def read(cls, X: Any, y: Any, test_share: Any, seed: int) -> _Splits:
+        """Validate the rows and the share of the test rows."""
+        table = read_table(X, lenient=True)
+        n_rows = table.n_rows
+        reject_another_index(X, y=y)
+        if len(y) != n_rows:
+            raise InputError(f"y has {len(y)} values, but X has {n_rows} rows. Pass one value of y for each row of X.")
+        is_number = isinstance(test_share, int | float | np.number) and not isinstance(test_share, bool)
+        if not is_number or not 0 < test_share < 1:
+            raise ParameterError(f"test_share must be a number between 0 and 1; got {test_share!r}.")
+        n_test = round(float(test_share) * n_rows)
+        if not 2 < n_test < n_rows - 1:
+            raise ParameterError(
+                f"test_share={test_share!r} of {n_rows} rows leaves {n_test} test rows and "
+                f"{n_rows - n_test} training rows. Pass more rows, or another share."
+            )
+        return cls(Frames(X, table.columns), y, n_rows, n_test, seed)
 
     def __call__(self, number: int) -> tuple[Any, Any, Any, Any]:
         order = stream(self.seed, f"refit {number}").permutation(self.n_rows)
