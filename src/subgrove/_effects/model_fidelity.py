@@ -13,7 +13,7 @@ from subgrove import losses as known_losses
 from subgrove._core.html_views import ResultView
 from subgrove._core.kinds import Floats, Rows
 from subgrove._core.text import TOGETHER, quote
-from subgrove._core.validate import names_arguments, reject_another_index
+from subgrove._core.validate import reject_another_index
 from subgrove._core.weights import read_weights
 from subgrove._data.from_containers import names_and_rows
 from subgrove._data.replace_columns import Frames
@@ -198,7 +198,7 @@ class ModelFidelity(ResultView):
     def table(self) -> Any:
         """Mean squared difference of each curve, with its standard error."""
         columns = {each.name: [getattr(loss, each.name) for loss in self.losses] for each in fields(CurveLoss)}
-        if not self._several_outputs:
+        if len(set(map(repr, columns["output"]))) < 2:
             del columns["output"]
         columns |= {name: [*map(as_count, columns[name])] for name in ("n", "off_curve")}
         return make_table(self.backend, columns)
@@ -218,20 +218,12 @@ class ModelFidelity(ResultView):
         }
         return make_table(self.backend, columns)
 
-    @property
-    def _several_outputs(self) -> bool:
-        return len({repr(loss.output) for loss in self.losses}) > 1
-
     def __repr__(self) -> str:
         against = " and ".join(dict.fromkeys(loss.against for loss in self.losses))
-        return f"<ModelFidelity of {self._n_curves} curve{'s' * (self._n_curves != 1)}: against {against}>"
-
-    @property
-    def _n_curves(self) -> int:
-        return len({(loss.feature, loss.method, repr(loss.output)) for loss in self.losses})
+        n = len({(loss.feature, loss.method, repr(loss.output)) for loss in self.losses})
+        return f"<ModelFidelity of {n} curve{'s' * (n != 1)}: against {against}>"
 
 
-@names_arguments()
 def _named_effects(effects: Any) -> Iterator[tuple[str, Effect]]:
     """Yield each effect with the name of its method."""
     pairs = effects.items() if isinstance(effects, Mapping) else [(None, effects)]

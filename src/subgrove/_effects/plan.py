@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from subgrove._core.kinds import Floats
-from subgrove._core.text import quote
+from subgrove._core.text import TOGETHER, quote
 from subgrove._core.validate import reject_another_index, whole_number
 from subgrove._core.weights import read_weights
 from subgrove._data.columns import ColumnInfo
@@ -33,7 +33,7 @@ from subgrove._effects.predict import EffectPredictor, ModelOutputs, batch_rows,
 from subgrove._effects.result import Effect
 from subgrove._effects.subgroup_rows import EffectGroup, FeatureData, SubgroupRows, rows_by_subgroup
 from subgrove._effects.tree_steps import Work, summaries_from_trees
-from subgrove._models.tree_ensemble.reading import TREE_STEPS
+from subgrove._models.tree_ensemble.reading import TREE_STEPS, model_predictions
 from subgrove._subgroups import Partition, Subgroups, find_subgroups
 from subgrove._subgroups.subgroups import AUTO
 from subgrove.exceptions import ColumnError, InputError, ParameterError
@@ -75,9 +75,8 @@ class EffectSpec:
         if len(names) > 1 and kind not in ("pdp", "ale"):
             raise ParameterError(f"Only 'pdp' and 'ale' support two features; got kind={kind!r}. Pass one feature.")
         depth = _interaction_depth(interactions, kind, len(names))
-        return cls(
-            names, kind, subgroups, depth, grid, whole_number("grid_resolution", grid_resolution, least=2), *options
-        )
+        resolution = whole_number("grid_resolution", grid_resolution, least=2)
+        return cls(names, kind, subgroups, depth, grid, resolution, *options)
 
     def with_subgroups(self, X: Any, sample_weight: Any) -> EffectSpec:
         """Return these arguments with the subgroups that "auto" stands for, found on these rows."""
@@ -130,24 +129,21 @@ class EffectSpec:
 
     def partition(self, infos: Sequence[ColumnInfo]) -> Partition | None:
         """Return the subgroups of the feature."""
-        names = {info.name for info in infos}
         if self.subgroups is None:
             return None
-        if isinstance(self.subgroups, Partition):
-            partitions, features = [self.subgroups], [self.subgroups.feature]
-        elif isinstance(self.subgroups, Subgroups):
-            partitions, features = list(self.subgroups.values()), list(self.subgroups)
-        else:
+        if not isinstance(self.subgroups, Partition | Subgroups):
             raise ParameterError(
                 f"subgroups must be 'auto', None, a result of find_subgroups or its partition for the feature; "
                 f"got {self.subgroups if isinstance(self.subgroups, str) else type(self.subgroups).__name__!r}."
             )
+        partitions = [self.subgroups] if isinstance(self.subgroups, Partition) else self.subgroups.partitions
+        names = [info.name for info in infos]
         for partition in partitions:
-            if set(partition.members) == names:
+            if set(partition.members) == set(names):
                 return partition
-        title = " + ".join(info.name for info in infos)
+        features = [partition.feature for partition in partitions]
         raise ParameterError(
-            f"subgroups has no partition for {title!r}, only for {quote(features)}. "
+            f"subgroups has no partition for {TOGETHER.join(names)!r}, only for {quote(features)}. "
             f"Add it to find_subgroups(..., features=[...])."
         )
 
@@ -243,14 +239,6 @@ class EffectPlan:
             **options,
         )
 
-    def curves(self) -> list[Curve]:
-        """Predict and compute the curves, for all rows in memory."""
-        return curves_together([self])[0]
-
-    def summaries(self, rows: Sequence[SubgroupRows]) -> dict[int, CurveSummary]:
-        """Predict the rows of each subgroup, and return the summary of each layout with rows, by its index."""
-        return summaries_together([(self, rows)])[0]
-
 
 def summaries_together(work: Sequence[tuple[EffectPlan, Sequence[SubgroupRows]]]) -> list[dict[int, CurveSummary]]:
     """Predict rows of each subgroup for several features of one table, and return the summaries of each plan."""
@@ -272,15 +260,16 @@ def summaries_together(work: Sequence[tuple[EffectPlan, Sequence[SubgroupRows]]]
 
 def _predictions(work: Sequence[Work]) -> list[list[Floats]]:
     """Return the summarized predictions of requests: from the trees of the model if they can be used and it pays."""
-    found: list[list[Floats]] = []
     n = sum(each.n_predictions for _, requests in work for each in requests)
-    reason = f"{n} predictions are few" if n < MIN_ROWS else ""
-    if not reason and isinstance(work[0][0].model.model, FunctionType):
+    found: list[list[Floats]] = []
+    if n < MIN_ROWS:
+        reason = f"{n} predictions are few"
+    elif isinstance(work[0][0].model.model, FunctionType):
         reason = "the model is a function"
-    if not reason:
+    else:
         found, reason = summaries_from_trees(work)
     for predictor, _ in work:
-        predictor.evaluation = f"model predictions: {reason}" if reason else TREE_STEPS
+        predictor.evaluation = model_predictions(reason) if reason else TREE_STEPS
     return [predictor.run(requests) for predictor, requests in work] if reason else found
 
 

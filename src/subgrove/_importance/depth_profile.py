@@ -133,7 +133,8 @@ class DepthProfile(ResultView):
         start = read_seed(random_state)
         if isinstance(loss, list | tuple):
             raise ParameterError(f"loss must be one loss here; got {len(loss)} of them. Compute a profile for each.")
-        settings = TreeSettings.checked(tree, limit, min_samples_leaf, alpha, select_depth=True, tolerance=share)
+        settings = TreeSettings.checked(tree, limit, min_samples_leaf, alpha)
+        settings = replace(settings, select_depth=True, tolerance=share)
         groups = grow_all_trees(train, settings, features, given, kinds, sample_weight, n_jobs)
         if rows is None:
             return cls(groups)

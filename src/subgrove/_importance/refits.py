@@ -23,7 +23,7 @@ from subgrove._core.execution import RandomStateLike, progress_bar, read_seed, s
 from subgrove._core.html_views import ResultView
 from subgrove._core.kinds import Floats
 from subgrove._core.text import lines_of, with_errors
-from subgrove._core.validate import names_arguments, reject_another_index, whole_number
+from subgrove._core.validate import names_arguments, proportion, reject_another_index, whole_number
 from subgrove._data.replace_columns import Frames
 from subgrove._data.table import read_table
 from subgrove._data.to_containers import table_of_lines
@@ -41,7 +41,7 @@ from subgrove._importance.intervals import (
 from subgrove._importance.loco import Refit, fit_again
 from subgrove._importance.result import ImportanceResult
 from subgrove._importance.storage import read_result, write_result
-from subgrove._importance.tables import checked_level, loss_column
+from subgrove._importance.tables import loss_column
 from subgrove.exceptions import InputError, ParameterError, SubgroveWarning
 
 
@@ -130,7 +130,7 @@ class RefitsResult(ResultView):
         level : float
             Coverage of the intervals, between 0 and 1.
         """
-        return replace(self, level=checked_level(level))
+        return replace(self, level=proportion("level", level))
 
     def _write_json(self, path: Path) -> None:
         write_result("importance over refits", self, path)
@@ -299,10 +299,7 @@ class _Splits:
         reject_another_index(X, y=y)
         if len(y) != n_rows:
             raise InputError(f"y has {len(y)} values, but X has {n_rows} rows. Pass one value of y for each row of X.")
-        is_number = isinstance(test_share, int | float | np.number) and not isinstance(test_share, bool)
-        if not is_number or not 0 < test_share < 1:
-            raise ParameterError(f"test_share must be a number between 0 and 1; got {test_share!r}.")
-        n_test = round(float(test_share) * n_rows)
+        n_test = round(proportion("test_share", test_share) * n_rows)
         if not 2 < n_test < n_rows - 1:
             raise ParameterError(
                 f"test_share={test_share!r} of {n_rows} rows leaves {n_test} test rows and "

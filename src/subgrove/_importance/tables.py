@@ -13,6 +13,7 @@ import numpy as np
 
 from subgrove._core.kinds import Floats
 from subgrove._core.text import count_of, with_errors
+from subgrove._core.validate import proportion
 from subgrove._data.to_containers import as_count
 from subgrove._importance import intervals
 from subgrove._scoring.estimate_variance import (
@@ -93,7 +94,7 @@ class ImportanceData:
         level : float
             Coverage of the intervals, between 0 and 1.
         """
-        return replace(self, level=checked_level(level))
+        return replace(self, level=proportion("level", level))
 
     def for_loss(self, loss: str) -> Self:
         """Return the result of one of several losses.
@@ -136,13 +137,6 @@ class ImportanceData:
 def loss_column(losses: tuple[str, ...], at: int) -> dict[str, str]:
     """Return the loss of a line of a table, where there are several."""
     return {} if len(losses) == 1 else {"loss": losses[at]}
-
-
-def checked_level(level: Any) -> float:
-    """Return a confidence level; raise unless it is a number between 0 and 1."""
-    if isinstance(level, bool) or not isinstance(level, int | float | np.floating) or not 0 < level < 1:
-        raise ParameterError(f"level must be a number between 0 and 1; got {level!r}.")
-    return float(level)
 
 
 def overall_line(result: ImportanceData, score: FeatureResult, at: int) -> dict[str, Any]:

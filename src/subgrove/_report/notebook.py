@@ -17,7 +17,7 @@ from subgrove._effects.grid import has_levels, point_text
 from subgrove._effects.interaction_strength import InteractionStrength
 from subgrove._effects.model_fidelity import ModelFidelity
 from subgrove._effects.result import Effect
-from subgrove._fidelity.result import Fidelity
+from subgrove._fidelity import Fidelity
 from subgrove._report.notebook_cards import MOST_ROWS, bar, card, chart_scale, curve, dot, folded, sentences, table
 from subgrove._report.report import Report
 from subgrove._report.svg import UNKNOWN, number

@@ -172,7 +172,7 @@ class DepthChoice:
         return msgspec.convert(values, cls)
 
 
-def select_depth(training: Training, factory: TreeFactory, tree: Tree, *, tolerance: float = 0.0) -> DepthChoice:
+def select_depth(training: Training, factory: TreeFactory, tree: Tree, tolerance: float) -> DepthChoice:
     """Score a feature's subgroups at each depth and select the smallest sufficient depth.
 
     Parameters

@@ -223,20 +223,11 @@ class TreeSettings:
     readable: int = 8
 
     @classmethod
-    def checked(
-        cls,
-        tree: Any,
-        max_depth: Any,
-        min_samples_leaf: Any,
-        alpha: Any,
-        *,
-        select_depth: bool = False,
-        tolerance: float = 0.0,
-    ) -> TreeSettings:
+    def checked(cls, tree: Any, max_depth: Any, min_samples_leaf: Any, alpha: Any) -> TreeSettings:
         """Validate the arguments and return the settings."""
         if tree not in TREES:
             raise ParameterError(f"tree must be one of {', '.join(map(repr, TREES))}; got {tree!r}.")
-        return cls(tree, StoppingRules.checked(max_depth, min_samples_leaf, alpha), select_depth, tolerance)
+        return cls(tree, StoppingRules.checked(max_depth, min_samples_leaf, alpha))
 
     def reject_groups(self, features: tuple[Members, ...]) -> None:
         """Raise an error if a group of features is to be grown by CART, which has one target."""
@@ -295,9 +286,7 @@ def grow_partition(
     too_many_levels = any(len(feature.info.levels) > MAX_LEVELS for feature in features)
     grower, stop = settings.grower(training), "many levels" if too_many_levels else training.stop
     tree = grower._grow(training) if stop is None else grower._single_leaf(training, stop)
-    choice = None
-    if settings.select_depth:
-        choice = select_depth(training, settings.grower, tree, tolerance=settings.tolerance)
+    choice = select_depth(training, settings.grower, tree, settings.tolerance) if settings.select_depth else None
     return Partition(members, shorten_split_points(tree, training, settings.readable), choice)
 
 

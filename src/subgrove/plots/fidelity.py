@@ -12,7 +12,7 @@ from subgrove._core.html_views import plot_of
 from subgrove._core.kinds import Floats
 from subgrove._core.validate import whole_number
 from subgrove._fidelity import Fidelity
-from subgrove._fidelity.result import MARGINAL, UNCHANGED
+from subgrove._fidelity.compare import MARGINAL, UNCHANGED
 from subgrove.exceptions import ParameterError
 from subgrove.plots._figure import require_matplotlib
 from subgrove.plots._palette import GREY
