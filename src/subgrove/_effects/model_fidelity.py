@@ -198,7 +198,7 @@ class ModelFidelity(ResultView):
     def table(self) -> Any:
         """Mean squared difference of each curve, with its standard error."""
         columns = {each.name: [getattr(loss, each.name) for loss in self.losses] for each in fields(CurveLoss)}
-        if len(set(map(repr, columns["output"]))) < 2:
+        if not self._several_outputs:
             del columns["output"]
         columns |= {name: [*map(as_count, columns[name])] for name in ("n", "off_curve")}
         return make_table(self.backend, columns)
@@ -220,8 +220,15 @@ class ModelFidelity(ResultView):
 
     def __repr__(self) -> str:
         against = " and ".join(dict.fromkeys(loss.against for loss in self.losses))
-        n = len({(loss.feature, loss.method, repr(loss.output)) for loss in self.losses})
-        return f"<ModelFidelity of {n} curve{'s' * (n != 1)}: against {against}>"
+        return f"<ModelFidelity of {self._n_curves} curve{'s' * (self._n_curves != 1)}: against {against}>"
+
+    @property
+    def _several_outputs(self) -> bool:
+        return len({repr(loss.output) for loss in self.losses}) > 1
+
+    @property
+    def _n_curves(self) -> int:
+        return len({(loss.feature, loss.method, repr(loss.output)) for loss in self.losses})
 
 
 def _named_effects(effects: Any) -> Iterator[tuple[str, Effect]]:

@@ -322,8 +322,8 @@ def values_at(curve: Curve, x: Sequence[Floats]) -> Floats:
     located = [_bracket(axis, values) for axis, values in zip(axes, x, strict=True)]
     total = np.zeros((len(x[0]), estimate.shape[1]))
     for corner in product((0, 1), repeat=len(axes)):  # two of a curve, four of a surface
-        places = tuple(each[end] for each, end in zip(located, corner, strict=True))
-        shares = [weight if end else 1 - weight for (*_, weight), end in zip(located, corner, strict=True)]
+        places = tuple(right if end else left for (left, right, _), end in zip(located, corner, strict=True))
+        shares = [weight if end else 1 - weight for (_, _, weight), end in zip(located, corner, strict=True)]
         at = np.ravel_multi_index(places, tuple(map(len, axes)))
         total += np.prod(shares, axis=0)[:, None] * estimate[at]
     return total

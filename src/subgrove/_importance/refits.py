@@ -147,12 +147,16 @@ class RefitsResult(ResultView):
         return read_result("importance over refits", cls, path)
 
     def __repr__(self) -> str:
-        table = replace(self, backend="pandas").overall
-        table = table[table["loss"] == self.losses[0]] if "loss" in table else table
-        found = table.sort_values("estimate", ascending=False, kind="stable").to_dict("records")
+        found = self._largest_first()
         texts = with_errors([line["estimate"] for line in found], [line["std_error"] for line in found])
         lines = [(line["feature"], text) for line, text in zip(found, texts, strict=True)]
         return lines_of(f"<RefitsResult: {len(self.features)} features, {self.estimates.shape[2]} refits>", lines)
+
+    def _largest_first(self) -> list[dict[str, Any]]:
+        """Return the lines of `overall` for the first loss."""
+        table = replace(self, backend="pandas").overall
+        table = table[table["loss"] == self.losses[0]] if "loss" in table else table
+        return list(table.sort_values("estimate", ascending=False, kind="stable").to_dict("records"))
 
 
 @names_arguments()

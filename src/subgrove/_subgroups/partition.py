@@ -292,7 +292,7 @@ def grow_partition(
 
 def without_unusable(table: Table, allowed: Members, given: Any) -> Members:
     """Return the columns that a tree can split on; warn about the others."""
-    unusable = {column.name: why for column in table.columns if (why := _unusable(table, column)) is not None}
+    unusable = {column.name: why for column in table.columns if (why := why_unusable(table, column)) is not None}
     named = [name for name in allowed if name in unusable]
     if not named:
         return allowed
@@ -306,7 +306,7 @@ def without_unusable(table: Table, allowed: Members, given: Any) -> Members:
     return tuple(name for name in allowed if name not in unusable)
 
 
-def _unusable(table: Table, column: ColumnInfo) -> str | None:
+def why_unusable(table: Table, column: ColumnInfo) -> str | None:
     """Return why no tree can split on a column; None if it can."""
     if len(column.levels) > MAX_LEVELS:
         return f"{len(column.levels)} levels, more than the maximum of {MAX_LEVELS}"
