@@ -108,8 +108,7 @@ class EffectSpec:
         read = [read_values(columns[name], name, kinds.get(name)) for name in self.names]
         reject_another_index(X, sample_weight=sample_weight)
         infos, x = zip(*read, strict=True)
-        weights = None if sample_weight is None else read_weights(sample_weight, n_rows)
-        return FeatureData(X, infos, x, weights)
+        return FeatureData(X, infos, x, read_weights(sample_weight, n_rows))
 
     def read_grids(self, data: FeatureData) -> list[GridSpec]:
         """Read the grid of each feature."""

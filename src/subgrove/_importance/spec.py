@@ -87,9 +87,7 @@ class ImportanceSpec:
         self, fitted: Mapping[str, Any], given: Mapping[Feature, Given] | None, **others: Any
     ) -> dict[str, Any]:
         """Return the settings of the result; `fitted` has what a fitted sampler adds to them."""
-        columns = None
-        if given is not None:
-            columns = {title(one): None if own is None else list(own) for one, own in given.items()}
+        columns = None if given is None else {title(one): own if own is None else [*own] for one, own in given.items()}
         return {
             "method": "importance",
             "sampler": sampler_name(self.sampler),
@@ -123,7 +121,7 @@ def validate(
     )
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False)
 class EvaluationRows:
     """Test rows in memory.
 
@@ -174,16 +172,8 @@ def read_rows(
         weights, target = weights[numbers], target.taken(numbers)
     clusters = read_clusters(spec.groups, table, kept)
     table = (table if numbers is None else read_table(rows, lenient=True)).with_clusters(clusters)
-    return EvaluationRows(
-        X=X,
-        rows=rows,
-        row_numbers=numbers,
-        table=table,
-        features=features,
-        given=spec.parse_given(features, table.names),
-        target=target,
-        weights=weights,
-    )
+    given = spec.parse_given(features, table.names)
+    return EvaluationRows(X, rows, numbers, table, features, given, target, weights)
 
 
 def warn_of_few_rows(n_rows: int) -> None:
@@ -276,8 +266,6 @@ def warn_of_singletons(scores: Sequence[FeatureResult]) -> None:
 
 def read_row_weights(sample_weight: Any, n_rows: int) -> Floats | None:
     """Return the weights; None if all are 1."""
-    if sample_weight is None:
-        return None
     weights = read_weights(sample_weight, n_rows)
     return None if weights is None or (weights == 1).all() else weights
 
