@@ -18,14 +18,7 @@ from subgrove._data.columns import parse_features
 from subgrove._data.replace_columns import Frames
 from subgrove._data.table import Table, read_table, shared_rows
 from subgrove._data.to_containers import Backend, backend_of, make_table, table_of_lines
-from subgrove._fidelity.compare import (
-    MARGINAL,
-    UNCHANGED,
-    FidelityComparison,
-    check_classifier,
-    fit_each,
-    name_samplers,
-)
+from subgrove._fidelity import compare
 from subgrove.exceptions import SameRowsWarning, SamplerError
 from subgrove.samplers.base import title
 from subgrove.samplers.fit import training_rows
@@ -171,8 +164,8 @@ class Fidelity(ResultView):
         Both use differences to marginal in the same repeat, which cancels the noise that the samplers share. A position
         is a ratio of means; its standard error is that of numerator - position * denominator (delta method).
         """
-        gain = values - values[:, [self.samplers.index(MARGINAL)]]
-        most = gain[:, [self.samplers.index(UNCHANGED)]]
+        gain = values - values[:, [self.samplers.index(compare.MARGINAL)]]
+        most = gain[:, [self.samplers.index(compare.UNCHANGED)]]
         with np.errstate(invalid="ignore", divide="ignore"):
             gap = most.mean(axis=2)
             gap = np.where((gap > _MIN_GAP * np.nan_to_num(_errors(most))) & np.isfinite(gap), gap, np.nan)
@@ -181,7 +174,7 @@ class Fidelity(ResultView):
         return positions, noise
 
     def __repr__(self) -> str:
-        compared = [name for name in self.samplers if name not in (UNCHANGED, MARGINAL)]
+        compared = [name for name in self.samplers if name not in (compare.UNCHANGED, compare.MARGINAL)]
         text = f"<Fidelity of {', '.join(compared)}: {count_of(len(self.features), 'feature')}"
         failed = f", {count_of(len(self.notes), 'resampling')} failed" if self.notes else ""
         return f"{text}, {self.n} rows against {self.n_reference}{failed}>"
@@ -278,20 +271,20 @@ def fidelity(
     train_rows, test_rows, reference_rows = map(training_rows, (train, test, reference))
     n_repeats = whole_number("n_repeats", n_repeats, least=1)
     max_rows = whole_number("max_rows", max_rows, least=4)
-    check_classifier(classifier)
+    compare.check_classifier(classifier)
     effective_jobs(n_jobs)  # raises if n_jobs is invalid
-    seed, named = read_seed(random_state), name_samplers(samplers)
+    seed, named = read_seed(random_state), compare.name_samplers(samplers)
     train_table = read_table(train_rows, argument="train", lenient=True)
     test_table = read_table(test_rows, argument="test", lenient=True)
     parsed = parse_features(features, test_table.names)
     options = {"max_rows": max_rows, "n_repeats": n_repeats, "seed": seed, "classifier": classifier}
-    comparison = FidelityComparison.of(train_table, test_rows, reference_rows, **options)
+    comparison = compare.FidelityComparison.of(train_table, test_rows, reference_rows, **options)
     _warn_of_same_rows(train_table, test_table)
     if train_table.n_rows > max_rows:
         some = np.sort(stream(seed, "training rows").permutation(train_table.n_rows)[:max_rows])
         train_rows = Frames(train_rows, train_table.columns).changed(some, {})
     fits = {
-        name: fit_each(sampler, test_rows, test_table, train_rows, parsed, model, seed)
+        name: compare.fit_each(sampler, test_rows, test_table, train_rows, parsed, model, seed)
         for name, sampler in named.items()
     }
     squared, auc, notes = comparison.compare_all(fits, n_jobs)
@@ -326,7 +319,7 @@ def _warn_of_same_rows(train: Table, test: Table) -> None:
 
 def _reject_if_all_failed(squared: Floats, samplers: tuple[str, ...], notes: Mapping[tuple[str, str], str]) -> None:
     """Raise if there are samplers besides the bounds, and none could resample any feature."""
-    candidates = [place for place, name in enumerate(samplers) if name not in (UNCHANGED, MARGINAL)]
+    candidates = [place for place, name in enumerate(samplers) if name not in (compare.UNCHANGED, compare.MARGINAL)]
     if candidates and np.isnan(squared[:, candidates]).all():
         (feature, sampler), reason = next(iter(notes.items()))
         raise SamplerError(f"No sampler could resample any feature. Error of {sampler!r} for {feature!r}: {reason}")

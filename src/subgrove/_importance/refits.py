@@ -27,17 +27,8 @@ from subgrove._core.validate import names_arguments, proportion, reject_another_
 from subgrove._data.replace_columns import Frames
 from subgrove._data.table import read_table
 from subgrove._data.to_containers import table_of_lines
+from subgrove._importance import intervals
 from subgrove._importance.importance import importance
-from subgrove._importance.intervals import (
-    MODEL,
-    MONTE_CARLO,
-    SAMPLER,
-    TEST_ROWS,
-    adjusted_p_values,
-    interval_columns,
-    label,
-    monte_carlo_variances,
-)
 from subgrove._importance.loco import Refit, fit_again
 from subgrove._importance.result import ImportanceResult
 from subgrove._importance.storage import read_result, write_result
@@ -102,14 +93,14 @@ class RefitsResult(ResultView):
         ratio = 1.0 / n_refits + self.settings["n_test"] / self.settings["n_train"]
         errors = np.sqrt(ratio * self.estimates.var(axis=2, ddof=1))
         freedom = np.full(len(self.features), n_refits - 1.0)
-        lines, sources = [], (TEST_ROWS, MONTE_CARLO, SAMPLER, MODEL)
+        lines, sources = [], (intervals.TEST_ROWS, intervals.MONTE_CARLO, intervals.SAMPLER, intervals.MODEL)
         for at in range(len(self.losses)):
-            columns = interval_columns(self.estimates[at].mean(axis=1), errors[at], freedom, self.level)
+            columns = intervals.interval_columns(self.estimates[at].mean(axis=1), errors[at], freedom, self.level)
             for k, feature in enumerate(self.features):
                 line = {**loss_column(self.losses, at), "feature": feature, "n": int(self.settings["n_test"])}
                 line |= {name: float(values[k]) for name, values in columns.items()}
-                lines.append(line | {"mc_error": float(self.mc_error[at, k]), "noise": label(sources)})
-        return table_of_lines(self.backend, adjusted_p_values(lines))
+                lines.append(line | {"mc_error": float(self.mc_error[at, k]), "noise": intervals.label(sources)})
+        return table_of_lines(self.backend, intervals.adjusted_p_values(lines))
 
     @property
     def refits(self) -> Any:
@@ -261,7 +252,7 @@ def _importance_of_refit(
 def _mean_over_refits(results: Sequence[ImportanceResult], splits: _Splits) -> RefitsResult:
     first = results[0]
     estimates = np.array([[score.overall.mean(axis=1) for score in one.scores] for one in results])
-    draws = [[monte_carlo_variances(score, one.per_row_losses) for score in one.scores] for one in results]
+    draws = [[intervals.monte_carlo_variances(score, one.per_row_losses) for score in one.scores] for one in results]
     settings = {
         **first.settings,
         "method": "importance over refits",
