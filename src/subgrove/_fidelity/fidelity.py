@@ -98,11 +98,8 @@ class Fidelity(ResultView):
         """One row for each feature and sampler."""
         values, (position, noise) = self.estimates, self._positions(self.estimates)
         pairs = list(product(self.features, self.samplers))
-        columns: dict[str, Any] = {
-            "feature": [feature for feature, _ in pairs],
-            "sampler": [sampler for _, sampler in pairs],
-            "n": [self.n] * len(pairs),
-        }
+        features, samplers = zip(*pairs, strict=True)
+        columns: dict[str, Any] = {"feature": features, "sampler": samplers, "n": [self.n] * len(pairs)}
         numbers = {"estimate": values.mean(axis=2), "std_error": _errors(values)}
         numbers |= {"position": position, "position_std_error": noise}
         if self.auc is not None:

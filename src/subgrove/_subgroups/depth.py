@@ -109,10 +109,8 @@ class DepthChoice:
             return 0
         lowest = min(self.scores)
         allowed = self.tolerance * (self.scores[0] - lowest)
-        sufficient = (
-            score - lowest <= max(error, allowed) for score, error in zip(self.scores, self.std_errors, strict=True)
-        )
-        return next(depth for depth, is_sufficient in enumerate(sufficient) if is_sufficient)
+        both = enumerate(zip(self.scores, self.std_errors, strict=True))
+        return next(depth for depth, (score, error) in both if score - lowest <= max(error, allowed))
 
     @property
     def reason(self) -> str:

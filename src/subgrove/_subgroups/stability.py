@@ -134,10 +134,8 @@ def _levels_present(partition: Partition, table: Table) -> tuple[tuple[str, ...]
 def compare(original: TreeRows, other: TreeRows) -> RegrownTree:
     """Compare a tree with the original tree; both have the same rows."""
     splits = tuple(_matching_split(original.rows_of(node), node.depth, other) for node in original.inner)
-    depths: dict[str, int] = {}
-    for node in other.inner:
-        assert node.split is not None
-        depths[node.split.column] = min(node.depth, depths.get(node.split.column, node.depth))
+    upwards = sorted(other.inner, key=lambda node: -node.depth)
+    depths = {node.split.column: node.depth for node in upwards if node.split is not None}  # the smallest stays
     rand, together = agreement(original.leaf, other.leaf)
     return RegrownTree(splits, tuple(sorted(depths.items())), len(other.tree.leaves), rand, together)
 
