@@ -12,13 +12,12 @@ from subgrove._core.validate import number_in
 from subgrove._data.table import read_table
 from subgrove._data.to_containers import table_of_lines
 from subgrove._importance.calibration import calibrated_scores, read_additional_rows, reject_uncalibratable
+from subgrove._importance.conditioning_steps import RelativeImportance, gap_between, relative_steps
 from subgrove._importance.explanation import Explanation, explained
 from subgrove._importance.gap_result import Gap
-from subgrove._importance.gap_steps import gap_between
 from subgrove._importance.independence_test import ImportanceTests
 from subgrove._importance.intervals import known_sources, read_sources
 from subgrove._importance.recompute import stored_inputs, with_sampler_variance
-from subgrove._importance.relative import RelativeImportance, relative_steps
 from subgrove._importance.storage import read_result, write_result
 from subgrove._importance.tables import differences, result_text, score_of
 from subgrove._scoring.feature_result import with_rows
