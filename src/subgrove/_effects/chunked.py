@@ -160,7 +160,7 @@ class _ChunkWork:
         whole = chunk.read([*self.columns, *([self.weight] if self.weight else [])])
         table = select_columns(whole, list(self.columns))
         weights = _chunk_weights(whole[self.weight], chunk.n_rows) if self.weight else None
-        columns = untyped_columns(table, "X", only=[info.name for info in self.plan.data.infos])
+        columns = untyped_columns(table, "X", only=self.plan.data.names)
         x, n_unseen = [], []
         for which, info in enumerate(self.plan.data.infos):
             plain = columns[info.name]

@@ -130,17 +130,14 @@ def relative_steps(result: ImportanceData, source: ScoringSource, feature: Featu
     else:
         blocks, named = _blocks_in_order(order, feature, others)
     source.check_unchanged(result.settings["fingerprint"])
-    given: list[tuple[str, ...]] = [()]
-    for block in blocks:
-        given.append((*given[-1], *block))
-    steps = []
+    given, steps = tuple(accumulate(blocks, initial=())), []
     for columns in given:
         score, n_rows = source.refitted(feature, columns, check=True)
         settings = {**result.settings, "given": {title(feature): list(columns)}, "n_rows_predicted": n_rows}
         scores = (source.of_losses(score, result.losses),)
         steps.append(replace(result, scores=scores, settings=settings, _source=None))
     added = ("", *(block_title(block, others=place >= named) for place, block in enumerate(blocks)))
-    return RelativeImportance(title(feature), added, tuple(given), tuple(steps), result.backend)
+    return RelativeImportance(title(feature), added, given, tuple(steps), result.backend)
 
 
 def _blocks_in_order(order: Any, feature: Feature, others: Sequence[str]) -> tuple[tuple[Block, ...], int]:

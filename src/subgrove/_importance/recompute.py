@@ -6,6 +6,7 @@ A result refers to it; it is neither saved nor pickled, for it holds the model a
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -207,21 +208,19 @@ def with_sampler_variance(result: Result, n_resamples: Any, n_jobs: int | None) 
             "sampler='subgroups', with train."
         )
     source = stored_inputs(result._source, "with_sampler_variance")
-    variances, predicted = np.zeros((len(result.scores), len(result.losses))), [0, 0]
+    variances, predicted = np.zeros((len(result.scores), len(result.losses))), Counter[str]()
     if settings["trained_on"] != "nothing":  # a sampler that learns nothing does not vary
         with read_once(source.rows):
             variances, predicted = _variance_over_halves(source, result, n, n_jobs)
-    counts = {
-        name: settings[name] + more for name, more in zip(("n_rows_predicted", "n_calls"), predicted, strict=True)
-    }
     varied = zip(result.scores, variances, strict=True)
     scores = tuple(replace(score, sampler_variance=own, sampler_resamples=n) for score, own in varied)
+    counts = {name: settings[name] + more for name, more in predicted.items()}
     return replace(result, scores=scores, settings={**settings, **counts, "sampler_resamples": n})
 
 
 def _variance_over_halves(
     source: ScoringSource, result: ImportanceData, n_resamples: int, n_jobs: int | None
-) -> tuple[Floats, list[int]]:
+) -> tuple[Floats, Counter[str]]:
     """Return the variance over samplers fitted on halves of train, and the numbers of predicted rows and of calls.
 
     For smooth statistics, the variance over halves equals the variance of the whole over other training rows: a half
@@ -232,7 +231,7 @@ def _variance_over_halves(
     train = read_table(rows, argument="train", lenient=True)
     frames, size = Frames(rows, train.columns), train.n_rows // 2
     repeats = int(np.clip(source.context.n_repeats, _MIN_REPEATS, _MAX_REPEATS))
-    estimates, draws, predicted = [], [], [0, 0]
+    estimates, draws, predicted = [], [], Counter[str]()
     for number in range(n_resamples):
         rng = stream(source.context.seed, f"partition {number}")
         half = frames.changed(np.sort(rng.permutation(train.n_rows)[:size]), {})
@@ -243,7 +242,7 @@ def _variance_over_halves(
             scores = source.scores(context, features, result.losses, n_jobs)
         estimates.append([score.overall.mean(axis=1) for score in scores])
         draws.append([monte_carlo_variances(score, result.per_row_losses) for score in scores])
-        predicted = [predicted[0] + context.predictor.n_rows, predicted[1] + context.predictor.n_calls]
+        predicted.update(n_rows_predicted=context.predictor.n_rows, n_calls=context.predictor.n_calls)
     excess = np.var(estimates, axis=0, ddof=1) - np.mean(draws, axis=0)
     return np.asarray(np.maximum(excess, 0.0) * size / (train.n_rows - size)), predicted
 
