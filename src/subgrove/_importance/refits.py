@@ -14,13 +14,11 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from subgrove._core.execution import RandomStateLike, progress_bar, read_seed, stream
-from subgrove._core.html_views import ResultView
 from subgrove._core.kinds import Floats
 from subgrove._core.text import lines_of, with_errors
 from subgrove._core.validate import names_arguments, proportion, reject_another_index, whole_number
@@ -31,13 +29,13 @@ from subgrove._importance import intervals
 from subgrove._importance.importance import importance
 from subgrove._importance.loco import Refit, fit_again
 from subgrove._importance.result import ImportanceResult
-from subgrove._importance.storage import read_result, write_result
+from subgrove._importance.storage import StoredResult
 from subgrove._importance.tables import loss_column
 from subgrove.exceptions import InputError, ParameterError, SubgroveWarning
 
 
 @dataclass(frozen=True, eq=False)
-class RefitsResult(ResultView):
+class RefitsResult(StoredResult):
     """Importance of features for a model class: the mean over models fitted on random splits.
 
     Attributes
@@ -76,6 +74,7 @@ class RefitsResult(ResultView):
     """
 
     _tables = ("overall", "refits")
+    _kind = "importance over refits"
 
     features: tuple[str, ...]
     losses: tuple[str, ...]
@@ -122,20 +121,6 @@ class RefitsResult(ResultView):
             Coverage of the intervals, between 0 and 1.
         """
         return replace(self, level=proportion("level", level))
-
-    def _write_json(self, path: Path) -> None:
-        write_result("importance over refits", self, path)
-
-    @classmethod
-    def load(cls, path: str | Path) -> RefitsResult:
-        """Read a JSON file that `save` wrote.
-
-        Parameters
-        ----------
-        path : str or path
-            The file.
-        """
-        return read_result("importance over refits", cls, path)
 
     def __repr__(self) -> str:
         found = self._largest_first()
