@@ -30,7 +30,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from subgrove._core.html_views import html_of
+from subgrove._core.html_views import HtmlView
 from subgrove._core.text import count_of, first_of, number, percent
 from subgrove._importance import tables
 from subgrove._importance.intervals import adjusted_p_values
@@ -150,7 +150,7 @@ def differs(most: tuple[float, float], least: tuple[float, float], n_subgroups: 
 
 
 @dataclass(frozen=True)
-class Explanation:
+class Explanation(HtmlView):
     """Sentences about the importance of a feature, as returned by `ImportanceResult.explain`.
 
     Attributes
@@ -180,9 +180,6 @@ class Explanation:
 
     def __repr__(self) -> str:
         return str(self)
-
-    def _repr_html_(self) -> str:
-        return html_of(self)
 
 
 def explained(result: tables.ImportanceData, feature: Any, min_share: float = IMPORTANT) -> Explanation:

@@ -30,7 +30,7 @@ import msgspec
 import numpy as np
 
 from subgrove._core.execution import stream
-from subgrove._core.html_views import html_of
+from subgrove._core.html_views import HtmlView
 from subgrove._core.kinds import Floats, Rows
 from subgrove._data.table import TypedColumn
 from subgrove.trees import Tree
@@ -49,7 +49,7 @@ TreeFactory = Callable[[Training], BaseTree]  # the tree class of a feature may 
 
 
 @dataclass(frozen=True, repr=False)
-class DepthChoice:
+class DepthChoice(HtmlView):
     """Held-out score of a feature's subgroups at each depth, and the selected depth.
 
     The selected depth is the smallest one whose score is within one standard error of the best, or that gives up at
@@ -150,9 +150,6 @@ class DepthChoice:
 
     def __repr__(self) -> str:
         return f"<DepthChoice of {self.reason}>"
-
-    def _repr_html_(self) -> str:
-        return html_of(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return a dictionary of plain values that JSON can hold."""

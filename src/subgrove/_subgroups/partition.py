@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._core.html_views import html_of
+from subgrove._core.html_views import HtmlView
 from subgrove._core.kinds import MAX_LEVELS
 from subgrove._core.text import TOGETHER
 from subgrove._core.validate import warn
@@ -27,7 +27,7 @@ from subgrove.trees.training import SortedTable, Training, has_three_values, tra
 
 
 @dataclass(frozen=True, repr=False)
-class Partition:
+class Partition(HtmlView):
     """Subgroups of one feature; `find_subgroups` returns one partition per feature.
 
     Within a subgroup the feature hardly depends on the other columns. Each subgroup is defined by a rule; every row
@@ -100,9 +100,6 @@ class Partition:
 
     def __repr__(self) -> str:
         return f"<Partition of {self.feature!r}: {self._summary()}>"
-
-    def _repr_html_(self) -> str:
-        return html_of(self)
 
     def _summary(self) -> str:
         """Number of subgroups and their columns, as text."""

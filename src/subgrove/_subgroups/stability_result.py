@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from subgrove._core.html_views import html_of
+from subgrove._core.html_views import HtmlView
 from subgrove._core.moments import quantile_values
 from subgrove._core.text import count_of, lines_of, percent
 from subgrove._data.columns import number_text
@@ -198,7 +198,7 @@ class FeatureStability:
 
 
 @dataclass(frozen=True, repr=False)
-class Stability:
+class Stability(HtmlView):
     """Stability of subgroups on halves of the rows; returned by `Subgroups.stability`.
 
     Attributes
@@ -300,9 +300,6 @@ class Stability:
     def __repr__(self) -> str:
         head = f"<Stability of {count_of(len(self.features), 'feature')}: {self.n_resamples} halves of the rows>"
         return lines_of(head, [(each.feature, each.summary()) for each in self.features])
-
-    def _repr_html_(self) -> str:
-        return html_of(self)
 
 
 def _together(split: Split, one: str, two: str) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from subgrove._core.execution import RandomStateLike, effective_jobs, one_blas_thread, parallel_map, read_seed
-from subgrove._core.html_views import html_of
+from subgrove._core.html_views import HtmlView
 from subgrove._core.text import count_of, lines_of
 from subgrove._core.validate import names_arguments, reject_another_index, whole_number
 from subgrove._core.weights import read_weights
@@ -31,7 +31,7 @@ AUTO = "auto"
 
 
 @dataclass(frozen=True, repr=False)
-class Subgroups(Mapping[str, Partition]):
+class Subgroups(Mapping[str, Partition], HtmlView):
     """Mapping from feature to `Partition`; returned by `find_subgroups`.
 
     A group of features is looked up by its name, `groups["temp + hum"]`, or its features, `groups["temp", "hum"]`.
@@ -104,9 +104,6 @@ class Subgroups(Mapping[str, Partition]):
             selected = (each.tree.parameters["max_depth"] for each in self.partitions)
             texts = [f"{text} (depth {own})" for text, own in zip(texts, selected, strict=True)]
         return lines_of(head, list(zip(self, texts, strict=True)))
-
-    def _repr_html_(self) -> str:
-        return html_of(self)
 
     @property
     def table(self) -> pd.DataFrame:
