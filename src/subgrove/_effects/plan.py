@@ -33,7 +33,7 @@ from subgrove._effects.predict import EffectPredictor, ModelOutputs, batch_rows,
 from subgrove._effects.result import Effect
 from subgrove._effects.subgroup_rows import EffectGroup, FeatureData, SubgroupRows, rows_by_subgroup
 from subgrove._effects.tree_steps import Work, summaries_from_trees
-from subgrove._models.tree_ensemble.reading import TREE_STEPS, model_predictions
+from subgrove._models.tree_ensemble.reading import TREE_STEPS
 from subgrove._subgroups import Partition, Subgroups, find_subgroups
 from subgrove._subgroups.subgroups import AUTO
 from subgrove.exceptions import ColumnError, InputError, ParameterError
@@ -108,7 +108,8 @@ class EffectSpec:
         read = [read_values(columns[name], name, kinds.get(name)) for name in self.names]
         reject_another_index(X, sample_weight=sample_weight)
         infos, x = zip(*read, strict=True)
-        return FeatureData(X, infos, x, read_weights(sample_weight, n_rows))
+        weights = None if sample_weight is None else read_weights(sample_weight, n_rows)
+        return FeatureData(X, infos, x, weights)
 
     def read_grids(self, data: FeatureData) -> list[GridSpec]:
         """Read the grid of each feature."""
@@ -268,7 +269,7 @@ def _predictions(work: Sequence[Work]) -> list[list[Floats]]:
     else:
         found, reason = summaries_from_trees(work)
     for predictor, _ in work:
-        predictor.evaluation = model_predictions(reason) if reason else TREE_STEPS
+        predictor.evaluation = f"model predictions: {reason}" if reason else TREE_STEPS
     return [predictor.run(requests) for predictor, requests in work] if reason else found
 
 

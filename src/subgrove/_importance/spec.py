@@ -266,7 +266,7 @@ def warn_of_singletons(scores: Sequence[FeatureResult]) -> None:
 
 def read_row_weights(sample_weight: Any, n_rows: int) -> Floats | None:
     """Return the weights; None if all are 1."""
-    weights = read_weights(sample_weight, n_rows)
+    weights = None if sample_weight is None else read_weights(sample_weight, n_rows)
     return None if weights is None or (weights == 1).all() else weights
 
 

@@ -372,7 +372,7 @@ def grow_all_trees(
     allowed = without_unusable(table, allowed, given)
     settings.reject_groups(groups)
     reject_another_index(X, sample_weight=sample_weight)
-    weights = read_weights(sample_weight, table.n_rows)
+    weights = None if sample_weight is None else read_weights(sample_weight, table.n_rows)
     columns = SortedTable.of(select_columns(table, allowed), shared=True)
     if len(groups) > 1 and effective_jobs(n_jobs) > 1:
         columns = columns.filled()  # once here instead of in every process
