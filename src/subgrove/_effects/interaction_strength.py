@@ -18,8 +18,7 @@ from subgrove._core.validate import whole_number
 from subgrove._data.from_containers import names_and_rows
 from subgrove._data.replace_columns import Donors, Frames
 from subgrove._data.to_containers import Backend, backend_of, make_table
-from subgrove._effects.predict import ModelOutputs, batch_rows, model_for_effect
-from subgrove._effects.tree_steps import changed_rows
+from subgrove._effects.predict import ModelOutputs, batch_rows, changed_rows, model_for_effect
 from subgrove._models.predictor import Predictor
 from subgrove._models.tree_ensemble.ensemble import NotReadable
 from subgrove._models.tree_ensemble.pairs import PairDependence

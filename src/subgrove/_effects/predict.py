@@ -10,7 +10,7 @@ Requirements this design meets:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -19,12 +19,14 @@ from typing import Any
 import numpy as np
 
 from subgrove._core.execution import effective_jobs, parallel_map, working_memory
-from subgrove._core.kinds import Floats
+from subgrove._core.kinds import Floats, Rows
 from subgrove._core.text import quote
-from subgrove._data.replace_columns import Changes, Frames, Tile, changes_of
+from subgrove._data.replace_columns import Changes, Column, Frames, Tile, changes_of
 from subgrove._effects.grid import has_levels
 from subgrove._effects.subgroup_rows import GridBlock, PredictionRequest
 from subgrove._models.predictor import Predictions, Predictor, is_classifier, read_model, response_for
+from subgrove._models.tree_ensemble.places import Places
+from subgrove._models.tree_ensemble.steps import StepFunctions
 from subgrove.exceptions import ModelError, ParameterError
 
 BATCH_ROWS = 100_000  # larger batches are not faster
@@ -137,6 +139,22 @@ def predict_in_batches(model: Predictor, frames: Frames, changes: Changes, text:
         table = frames.changed(rows, changes_of(changes, rows))
         predictions.append(model.predict(table, rows.stop - rows.start, lambda row: text))
     return np.concatenate(predictions)
+
+
+def changed_rows(
+    frames: Frames, steps: StepFunctions, rows: Rows, blocks: Sequence[Mapping[str, tuple[Column, Places]]]
+) -> tuple[Any, Floats]:
+    """Return a copy of some rows for each block, and their margins.
+
+    A block is feature -> the column that replaces it, and the places of its values.
+    """
+    places = np.tile(steps.places[rows], (len(blocks), 1, 1))
+    for own, block in zip(places, blocks, strict=True):
+        for name, (_, received) in block.items():
+            own[:, frames.names.index(name)] = received
+    some = Frames(frames.changed(rows, {}), [*frames.infos.values()], frames.train)
+    table = some.tile(len(blocks)).fill([{name: column for name, (column, _) in block.items()} for block in blocks])
+    return table, steps.predict(places.reshape(-1, places.shape[2]))
 
 
 def batch_rows(n_columns: int) -> int:

@@ -7,15 +7,14 @@ the grids; otherwise, and for few predictions, the model predicts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from subgrove._core.kinds import Floats, Rows
-from subgrove._data.replace_columns import Column, Frames
-from subgrove._effects.predict import EffectPredictor
+from subgrove._effects.predict import EffectPredictor, changed_rows
 from subgrove._effects.subgroup_rows import FeatureData, GridBlock, PredictionRequest
 from subgrove._models.tree_ensemble.curves import ChangedColumn, changed_margins
 from subgrove._models.tree_ensemble.places import Places
@@ -107,22 +106,6 @@ class _Grids:
     def places_of(self, name: str, points: Floats) -> Places:
         """Return the places of points of a feature."""
         return self.places[name][self.points[name].searchsorted(points)]
-
-
-def changed_rows(
-    frames: Frames, steps: StepFunctions, rows: Rows, blocks: Sequence[Mapping[str, tuple[Column, Places]]]
-) -> tuple[Any, Floats]:
-    """Return a copy of some rows for each block, and their margins.
-
-    A block is feature -> the column that replaces it, and the places of its values.
-    """
-    places = np.tile(steps.places[rows], (len(blocks), 1, 1))
-    for own, block in zip(places, blocks, strict=True):
-        for name, (_, received) in block.items():
-            own[:, frames.names.index(name)] = received
-    some = Frames(frames.changed(rows, {}), [*frames.infos.values()], frames.train)
-    table = some.tile(len(blocks)).fill([{name: column for name, (column, _) in block.items()} for block in blocks])
-    return table, steps.predict(places.reshape(-1, places.shape[2]))
 
 
 @dataclass(frozen=True, eq=False)
