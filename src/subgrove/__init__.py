@@ -5,13 +5,13 @@ from subgrove._core.weights import FrequencyWeights
 from subgrove._dependence import Dependence, FeatureGroups, dependence, find_groups
 from subgrove._effects import Effect, Effects, InteractionStrength, ModelFidelity, effect
 from subgrove._fidelity import Fidelity, fidelity
+from subgrove._importance.conditioning_steps import RelativeImportance
 from subgrove._importance.depth_profile import DepthProfile
 from subgrove._importance.explanation import Explanation
 from subgrove._importance.gap_result import Gap, GapStep
 from subgrove._importance.importance import importance
 from subgrove._importance.loco import loco
 from subgrove._importance.refits import RefitsResult, importance_over_refits
-from subgrove._importance.relative import RelativeImportance
 from subgrove._importance.result import ImportanceResult
 from subgrove._models.device_model import DeviceModel
 from subgrove._native.loader import show_versions

@@ -157,6 +157,13 @@ def number_in(name: str, value: Any, *, low: float, high: float) -> float:
     return float(value)
 
 
+def proportion(name: str, value: Any) -> float:
+    """Return `value` as a float above 0 and below 1, or raise an error that names the argument."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.floating) or not 0 < value < 1:
+        raise ParameterError(f"{name} must be a number between 0 and 1; got {value!r}.")
+    return float(value)
+
+
 def reject_another_index(X: Any, **others: Any) -> None:
     """Raise an error if a pandas index contradicts the order of the rows, which are matched by position."""
     one: Any = getattr(X, "index", None)

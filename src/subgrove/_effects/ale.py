@@ -19,8 +19,7 @@ from subgrove._core.weights import square_weights
 from subgrove._data.table import Table, read_table
 from subgrove._effects.curves import Curve, CurveKind, CurveLayout, CurveSummary
 from subgrove._effects.grid import GridAxis, GridSpec, axis_of, edges_of, has_levels, positions_of
-from subgrove._effects.predict import PredictionRequest
-from subgrove._effects.subgroup_rows import SubgroupRows
+from subgrove._effects.subgroup_rows import PredictionRequest, SubgroupRows
 from subgrove.exceptions import ParameterError
 
 _MAX_BINS = 1000  # distribution functions of columns with more distinct values are compared at this many quantiles
@@ -31,7 +30,7 @@ class AccumulatedEffects(CurveKind):
 
     def layout(self, rows: SubgroupRows, grids: Sequence[GridSpec], grid_resolution: int) -> CurveLayout | None:
         """Choose levels and their order, or borders of intervals with about the same number of rows."""
-        rows, grid, (info,) = rows.with_value(), grids[0], rows.data.infos
+        rows, grid, (info,) = rows.with_values(), grids[0], rows.data.infos
         if has_levels(info):
             axis = _level_axis(rows, grid)
             return CurveLayout(rows.subgroup, (axis,)) if len(axis) else None
@@ -40,12 +39,8 @@ class AccumulatedEffects(CurveKind):
 
     def used_rows(self, rows: SubgroupRows, layout: CurveLayout) -> SubgroupRows:
         """Return the rows with a value on the axis, or within the user's grid."""
-        rows, (axis,) = rows.with_value(), layout.axes
-        if has_levels(axis.info):
-            return rows.where(np.isin(rows.x[0], axis.points))
-        if layout.user_grid:
-            rows = rows.where((rows.x[0] >= axis.points[0]) & (rows.x[0] <= axis.points[-1]))
-        return rows
+        rows, axis = rows.with_values(), layout.axes[0]
+        return rows.where(np.isin(rows.x[0], axis.points)) if has_levels(axis.info) else _within_grid(rows, layout)
 
     def requests(self, rows: SubgroupRows, layout: CurveLayout) -> Sequence[PredictionRequest]:
         """Request each row at the borders of its interval, or at its own level and the adjacent ones."""
@@ -54,7 +49,7 @@ class AccumulatedEffects(CurveKind):
             return _level_requests(rows, axis)
         ends = zip(("left", "right"), interval_ends(axis.points, rows.x[0]), strict=True)
         blocks = [rows.block_of([axis.points[at]], f"{side} borders of intervals") for side, at in ends]
-        return [rows.request(blocks, np.array)]
+        return [PredictionRequest(rows, blocks, np.array)]
 
     def summary(self, rows: SubgroupRows, layout: CurveLayout, predictions: Sequence[Floats]) -> CurveSummary:
         """Return moments of the steps, (outputs, intervals), or of the steps between levels."""
@@ -81,12 +76,12 @@ class AccumulatedEffects(CurveKind):
 
 def _level_requests(rows: SubgroupRows, axis: GridAxis) -> list[PredictionRequest]:
     """Request each row at its own level, the next and the previous one: at most three predictions for each row."""
-    requests = [rows.request([rows.unchanged()], np.array)]
+    requests = [PredictionRequest(rows, [rows.unchanged()], np.array)]
     rank, moves = _moves(rows, axis)
     for mask, offset, text in moves:
         if mask.any():
             some, points = rows.where(mask), axis.points[rank[mask] + offset]
-            requests.append(some.request([some.block_of([points], text)], np.array))
+            requests.append(PredictionRequest(some, [some.block_of([points], text)], np.array))
     return requests
 
 
@@ -250,18 +245,14 @@ class AccumulatedInteraction(CurveKind):
         """Choose borders of intervals with about the same number of rows, for each feature."""
         if levels := [info.name for info in rows.data.infos if has_levels(info)]:
             raise ParameterError(f"kind='ale' of two features needs numeric ones; {levels[0]!r} has levels. Use 'pdp'.")
-        rows = _with_values(rows)
+        rows = rows.with_values()
         each = zip(rows.data.infos, rows.x, grids, strict=True)
         axes = tuple(edges_of(info, x, rows.weights, grid, grid_resolution) for info, x, grid in each)
         return CurveLayout(rows.subgroup, axes, user_grid=any(not isinstance(grid, str) for grid in grids))
 
     def used_rows(self, rows: SubgroupRows, layout: CurveLayout) -> SubgroupRows:
         """Return the rows with values of both features, within the user's grid."""
-        rows = _with_values(rows)
-        inside = np.ones(len(rows.rows), dtype=np.bool_)
-        for axis, x in zip(layout.axes, rows.x, strict=True):
-            inside &= (x >= axis.points[0]) & (x <= axis.points[-1]) | (not layout.user_grid)
-        return rows.where(inside)
+        return _within_grid(rows.with_values(), layout)
 
     def requests(self, rows: SubgroupRows, layout: CurveLayout) -> Sequence[PredictionRequest]:
         """Request each row at the four corners of its cell."""
@@ -271,7 +262,7 @@ class AccumulatedInteraction(CurveKind):
             for one in ends[0]
             for two in ends[1]
         ]
-        return [rows.request(blocks, np.array)]
+        return [PredictionRequest(rows, blocks, np.array)]
 
     def summary(self, rows: SubgroupRows, layout: CurveLayout, predictions: Sequence[Floats]) -> CurveSummary:
         """Return moments of the second differences in each cell, (outputs, cells)."""
@@ -292,8 +283,11 @@ class AccumulatedInteraction(CurveKind):
         return Curve(layout.subgroup, layout.axes, n, estimate, np.full(estimate.shape, np.nan))
 
 
-def _with_values(rows: SubgroupRows) -> SubgroupRows:
-    return rows.where(np.asarray(~np.isnan(rows.x).any(axis=0)))
+def _within_grid(rows: SubgroupRows, layout: CurveLayout) -> SubgroupRows:
+    """Return the rows between the ends of the user's points; all if there are none."""
+    each = zip(layout.axes, rows.x, strict=True)
+    inside = [(x >= axis.points[0]) & (x <= axis.points[-1]) for axis, x in each if layout.user_grid]
+    return rows.where(np.all(inside, axis=0)) if inside else rows
 
 
 def _shape(layout: CurveLayout) -> tuple[int, int]:

@@ -26,7 +26,7 @@ from subgrove._data.table import digest_of, fingerprint, read_table
 from subgrove._effects.ale import AccumulatedEffects
 from subgrove._effects.curves import CurveSummary
 from subgrove._effects.grid import as_points, has_levels
-from subgrove._effects.plan import EffectPlan, EffectSpec
+from subgrove._effects.plan import EffectPlan, EffectSpec, curves_together, summaries_together
 from subgrove._effects.result import Effect
 from subgrove._effects.subgroup_rows import EffectGroup, FeatureData, SubgroupRows, count_values, rows_by_subgroup
 from subgrove._models.tree_ensemble.reading import TREE_STEPS, model_predictions
@@ -145,14 +145,13 @@ class _ChunkWork:
         rows = rows_by_subgroup(data, self.plan.partition)
         plan = replace(self.plan, predictor=self.plan.predictor.fresh())
         sums = _counts(data.infos, rows)
-        for number, summary in plan.summaries(rows).items():
+        for number, summary in summaries_together([(plan, rows)])[0].items():
             sums[f"curve {number}"] = np.array([summary.counts, summary.mean, summary.m2])
             sums[f"rows {number}"] = np.array(summary.n)
         if data.weights is not None:
             sums["squares"] = np.array((data.weights**2).sum())
         sums["unseen"] = np.array(n_unseen, dtype=np.float64)
-        by_trees = plan.predictor.evaluation == TREE_STEPS
-        sums["by trees"] = np.array([1.0, by_trees])
+        sums["by trees"] = np.array([1.0, plan.predictor.evaluation == TREE_STEPS])
         counts = [plan.predictor.model.n_rows, plan.predictor.model.n_calls, plan.predictor.n_outputs]
         return sums | {"predicted": np.array(counts, dtype=np.float64)}
 
@@ -161,7 +160,7 @@ class _ChunkWork:
         whole = chunk.read([*self.columns, *([self.weight] if self.weight else [])])
         table = select_columns(whole, list(self.columns))
         weights = _chunk_weights(whole[self.weight], chunk.n_rows) if self.weight else None
-        columns = untyped_columns(table, "X", only=[info.name for info in self.plan.data.infos])
+        columns = untyped_columns(table, "X", only=self.plan.data.names)
         x, n_unseen = [], []
         for which, info in enumerate(self.plan.data.infos):
             plain = columns[info.name]
@@ -219,9 +218,8 @@ def _sum_chunks(plan: EffectPlan, large: LargeRows, spec: EffectSpec) -> dict[st
 def _scaled(sums: dict[str, Any]) -> dict[str, Any]:
     """Return the sums with relative weights on the scale of Kish's effective number of rows."""
     scale = kish_scale(sums["n"].sum(), sums["squares"])
-    counts = {
-        name: value * scale for name, value in sums.items() if name.split()[0] in ("n", "missing", "levels", "rows")
-    }
+    of_weights = ("n", "missing", "levels", "rows")
+    counts = {name: value * scale for name, value in sums.items() if name.split()[0] in of_weights}
     curves = {name: value.scaled(scale) for name, value in sums.items() if name.startswith("curve ")}
     return {**sums, **counts, **curves}
 
@@ -263,7 +261,7 @@ def _spreads(plan: EffectPlan) -> dict[int, Floats]:
     infos = plan.data.infos
     if len(infos) > 1 or not has_levels(infos[0]) or isinstance(plan.kind, AccumulatedEffects):
         return {}
-    return {curve.subgroup: curve.spread for curve in plan.curves() if curve.spread is not None}
+    return {curve.subgroup: curve.spread for curve in curves_together([plan])[0] if curve.spread is not None}
 
 
 def _warn_of_unseen_levels(names: Sequence[str], n_unseen: Floats) -> None:

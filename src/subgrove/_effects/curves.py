@@ -11,7 +11,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import product
 
 import numpy as np
 
@@ -19,8 +18,7 @@ from subgrove._core.kinds import Floats, Rows
 from subgrove._core.moments import Moments, interval_ends
 from subgrove._core.weights import square_weights
 from subgrove._effects.grid import GridAxis, GridSpec, axis_of, edges_of, has_levels, positions_of
-from subgrove._effects.predict import GridBlock, PredictionRequest
-from subgrove._effects.subgroup_rows import BOX, SubgroupRows, box_statistics
+from subgrove._effects.subgroup_rows import BOX, PredictionRequest, SubgroupRows, box_statistics
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +152,7 @@ class PartialDependence(CurveKind):
         """Request all rows at each point, or at each pair of points; the predictions are summarized at once."""
         box = not rows.is_chunk and len(layout.axes) == 1 and has_levels(layout.axes[0].info)
         summarize = partial(summarize_points, weights=rows.weights, is_chunk=rows.is_chunk, box=box)
-        return [rows.request(_blocks(rows, layout), summarize)]
+        return [PredictionRequest(rows, rows.blocks(layout.axes), summarize)]
 
     def summary(self, rows: SubgroupRows, layout: CurveLayout, predictions: Sequence[Floats]) -> CurveSummary:
         """Return the moments at each point."""
@@ -166,7 +164,7 @@ class IndividualCurves(PartialDependence):
 
     def requests(self, rows: SubgroupRows, layout: CurveLayout) -> Sequence[PredictionRequest]:
         """Request the same predictions, without summarizing them."""
-        return [rows.request(_blocks(rows, layout), np.array)]
+        return [PredictionRequest(rows, rows.blocks(layout.axes), np.array)]
 
     def summary(self, rows: SubgroupRows, layout: CurveLayout, predictions: Sequence[Floats]) -> CurveSummary:
         """Return the moments at each point, and the curves."""
@@ -178,16 +176,14 @@ class ConditionalMean(CurveKind):
 
     def layout(self, rows: SubgroupRows, grids: Sequence[GridSpec], grid_resolution: int) -> CurveLayout | None:
         """Choose levels, the user's points, or the means within intervals between quantiles."""
-        rows, grid, (info,) = rows.with_value(), grids[0], rows.data.infos
-        if has_levels(info):
-            if not isinstance(grid, str):
-                rows = rows.where(np.isin(rows.x[0], grid))
-            if not len(rows.rows):
-                return None
-            return CurveLayout(rows.subgroup, (axis_of(info, rows.x[0], rows.weights, grid, grid_resolution),))
-        if not isinstance(grid, str):
-            return CurveLayout(rows.subgroup, (GridAxis(info, grid),))
+        rows, grid, (info,) = rows.with_values(), grids[0], rows.data.infos
+        if has_levels(info) and not isinstance(grid, str):
+            rows = rows.where(np.isin(rows.x[0], grid))
+        if not len(rows.rows):
+            return None
         (x,), weights = rows.x, rows.weights
+        if has_levels(info) or not isinstance(grid, str):
+            return CurveLayout(rows.subgroup, (axis_of(info, x, weights, grid, grid_resolution),))
         edges = edges_of(info, x, weights, grid, grid_resolution).points
         cell, _ = interval_ends(edges, x)
         sums = np.bincount(cell, weights=x if weights is None else x * weights)
@@ -195,12 +191,12 @@ class ConditionalMean(CurveKind):
 
     def used_rows(self, rows: SubgroupRows, layout: CurveLayout) -> SubgroupRows:
         """Return the rows with a value on the grid."""
-        rows, (axis,) = rows.with_value(), layout.axes
+        rows, (axis,) = rows.with_values(), layout.axes
         return rows.where(np.isin(rows.x[0], axis.points)) if has_levels(axis.info) else rows
 
     def requests(self, rows: SubgroupRows, layout: CurveLayout) -> Sequence[PredictionRequest]:
         """Request the observed rows."""
-        return [rows.request([rows.unchanged()], np.array)]
+        return [PredictionRequest(rows, [rows.unchanged()], np.array)]
 
     def summary(self, rows: SubgroupRows, layout: CurveLayout, predictions: Sequence[Floats]) -> CurveSummary:
         """Return the moments of the rows that are assigned to each point."""
@@ -273,10 +269,6 @@ def centre_ice(curve: Curve) -> Curve:
     assert curve.ice is not None
     ice = replace(curve.ice, values=curve.ice.values - curve.ice.values[:1], centred=True)
     return replace(mean_of_ice(curve.subgroup, curve.axes, ice), opacity=curve.opacity)
-
-
-def _blocks(rows: SubgroupRows, layout: CurveLayout) -> list[GridBlock]:
-    return [rows.block(layout.axes, place) for place in product(*(range(len(axis)) for axis in layout.axes))]
 
 
 def _summary_of_ice(layout: CurveLayout, ice: IceCurves) -> CurveSummary:

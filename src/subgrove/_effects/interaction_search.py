@@ -33,6 +33,7 @@ _TOLERANCE = 1e-6  # share of heterogeneity that the reduction of dimension may 
 _ROUNDING = 1e-13  # share of the sum of squares of predictions that is rounding, also for 32-bit numbers
 
 SplitColumn = tuple[ColumnInfo, npt.NDArray[Any]]
+Cuts = tuple[Floats, Floats, Floats, Floats]  # sums and weights on the left of each cut, those of all rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +167,7 @@ def best_split(
         scan = _scan_of(*column)
         if scan is None:
             continue
-        gain, which = scan.best(shapes[None], weights[None], min_samples_leaf)
+        gain, which = _largest_gain(*scan.cuts(shapes[None], weights[None]), min_samples_leaf)
         if gain[0] > most:
             best, most = (column, scan.split(column, shapes, weights, int(which[0]))), float(gain[0])
     if best is None:
@@ -198,9 +199,8 @@ def permutation_p_value(
     while done < n_permutations and (hits + 1) / (n_permutations + 1) <= alpha:
         orders = np.stack([rng.permutation(len(numbers)) for _ in range(min(batch, n_permutations - done))])
         permuted, permuted_weights = numbers[orders], weights[orders]
-        as_much = np.zeros(len(orders), dtype=np.bool_)
-        for scan in scans:
-            as_much |= scan.best(permuted, permuted_weights, min_samples_leaf)[0] >= split.gain * (1 - _TOLERANCE)
+        gains = [_largest_gain(*scan.cuts(permuted, permuted_weights), min_samples_leaf)[0] for scan in scans]
+        as_much = np.max(gains, axis=0, initial=-np.inf) >= split.gain * (1 - _TOLERANCE)
         hits, done = hits + int(as_much.sum()), done + len(orders)
     return (hits + 1) / (done + 1)
 
@@ -236,8 +236,8 @@ class _NumericCutSearch:
     ends: Rows
     n: int
 
-    def best(self, shapes: Floats, weights: Floats, min_samples_leaf: float) -> tuple[Floats, Rows]:
-        """Return for each permutation (permutations, rows, numbers) the largest gain of a cut, and its index.
+    def cuts(self, shapes: Floats, weights: Floats) -> Cuts:
+        """Return the cuts of each permutation (permutations, rows, numbers).
 
         Cuts with missing values on the right come first, then those with missing values on the left, then the cut
         between known and missing values.
@@ -250,7 +250,7 @@ class _NumericCutSearch:
             missing, missing_mass = sums[:, -1:] - sums[:, last, None], mass[:, -1:] - mass[:, last, None]
             low = np.concatenate([low, low + missing, sums[:, last, None]], axis=1)
             low_mass = np.concatenate([low_mass, low_mass + missing_mass, mass[:, last, None]], axis=1)
-        return _largest_gain(low, low_mass, sums[:, -1], mass[:, -1], min_samples_leaf)
+        return low, low_mass, sums[:, -1], mass[:, -1]
 
     def split(self, column: SplitColumn, shapes: Floats, weights: Floats, which: int) -> Split:
         """Return the split with this index."""
@@ -269,16 +269,15 @@ class _LevelCutSearch:
     has: Floats
     codes: npt.NDArray[Any]
 
-    def best(self, shapes: Floats, weights: Floats, min_samples_leaf: float) -> tuple[Floats, Rows]:
-        """Return for each permutation the largest gain of a cut between ordered levels, and its position.
+    def cuts(self, shapes: Floats, weights: Floats) -> Cuts:
+        """Return the cuts of each permutation between ordered levels."""
+        return self._ordered(shapes, weights)[0]
+
+    def _ordered(self, shapes: Floats, weights: Floats) -> tuple[Cuts, Rows]:
+        """Return the cuts of each permutation, and the order of the levels.
 
         Levels are ordered along the first principal component of their mean curves.
         """
-        low, low_mass, total, mass, _ = self._ordered(shapes, weights)
-        return _largest_gain(low, low_mass, total, mass, min_samples_leaf)
-
-    def _ordered(self, shapes: Floats, weights: Floats) -> tuple[Floats, Floats, Floats, Floats, Rows]:
-        """Return sums and weights on the left of each cut, those of all rows, and the order of the levels."""
         mass = weights @ self.has
         sums = self.has.T @ (shapes * weights[:, :, None])
         total, all_mass = sums.sum(axis=1), mass.sum(axis=1)
@@ -288,7 +287,7 @@ class _LevelCutSearch:
         order = np.argsort((means @ direction[:, :, None])[:, :, 0], axis=1, kind="stable")
         low = np.cumsum(np.take_along_axis(sums, order[:, :, None], axis=1), axis=1)[:, :-1]
         low_mass = np.cumsum(np.take_along_axis(mass, order, axis=1), axis=1)[:, :-1]
-        return low, low_mass, total, all_mass, order
+        return (low, low_mass, total, all_mass), order
 
     def split(self, column: SplitColumn, shapes: Floats, weights: Floats, which: int) -> Split:
         """Return the split with this index."""

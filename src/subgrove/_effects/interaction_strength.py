@@ -18,7 +18,7 @@ from subgrove._core.validate import whole_number
 from subgrove._data.from_containers import names_and_rows
 from subgrove._data.replace_columns import Donors, Frames
 from subgrove._data.to_containers import Backend, backend_of, make_table
-from subgrove._effects.predict import ModelOutputs, batch_rows, model_for_effect
+from subgrove._effects.predict import ModelOutputs, batch_rows, changed_rows, model_for_effect
 from subgrove._models.predictor import Predictor
 from subgrove._models.tree_ensemble.ensemble import NotReadable
 from subgrove._models.tree_ensemble.pairs import PairDependence
@@ -192,7 +192,7 @@ class InteractionStrength(ResultView):
         predictor = model_for_effect(model, response_method)
         outputs = ModelOutputs.of(predictor, None)
         groups = _groups(subgroups, X, n_rows)
-        trusted = trusted_steps(predictor, X, (), partial(_changed_rows, Frames(X, ()), wanted))
+        trusted = trusted_steps(predictor, X, (), partial(_changed_rows, Frames(X, (), X), wanted))
         reason, scale, columns = trusted.reason, "prediction", [names.index(name) for name in wanted]
         found: list[tuple[Group, Iterable[PairFunctions]]] = []
         if trusted.steps is not None:
@@ -260,17 +260,14 @@ def _changed_rows(frames: Frames, features: Sequence[str], steps: StepFunctions,
     n = -(-CHECK_ROWS // len(pairs))
     rows = rng.integers(frames.n_rows, size=n)
     donors = rng.integers(frames.n_rows, size=(len(pairs), 2, n))
-    places = np.tile(steps.places[rows], (len(pairs), 1, 1))
-    for of_pair, pair, received in zip(places, pairs, donors, strict=True):
-        for name, own in zip(pair, received, strict=True):
-            column = frames.names.index(name)
-            of_pair[:, column] = steps.places[own, column]
-    some = Frames(frames.changed(rows, {}), (), frames.X)
     blocks = [
-        {name: Donors(own, train=True) for name, own in zip(pair, received, strict=True)}
+        {
+            name: (Donors(own, train=True), steps.places[own, frames.names.index(name)])
+            for name, own in zip(pair, received, strict=True)
+        }
         for pair, received in zip(pairs, donors, strict=True)
     ]
-    return some.tile(len(blocks)).fill(blocks), steps.predict(places.reshape(-1, places.shape[2]))
+    return changed_rows(frames, steps, rows, blocks)
 
 
 def _from_trees(
@@ -303,7 +300,7 @@ def _from_predictions(
             table = frames.changed(np.tile(sample, len(donors) // n), {name: Donors(donors) for name in names})
             about = f"interaction of {' and '.join(names)}"
             predictions = predictor.predict(table, len(donors), lambda row: about)  # noqa: B023 - used at once
-            numbers = outputs.numbers(predictions, lambda: about)  # noqa: B023 - used at once
+            numbers = outputs.numbers(predictions, about)
             means.append(numbers.reshape(len(donors) // n, n, -1).mean(axis=1))
         mean = np.concatenate(means)
         return np.asarray(mean - mean.mean(axis=0))

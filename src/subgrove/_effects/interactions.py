@@ -17,13 +17,14 @@ from typing import Any
 import numpy as np
 
 from subgrove._core.execution import one_blas_thread, stream
-from subgrove._core.kinds import MAX_LEVELS, Floats, Rows
+from subgrove._core.kinds import Floats, Rows
 from subgrove._data.columns import ColumnInfo
 from subgrove._data.table import Table, read_like, read_table
 from subgrove._effects import interaction_search as search
 from subgrove._effects.curves import Curve, IceCurves, mean_of_ice
 from subgrove._effects.result import DEPENDENCE, INTERACTION, NONE, ExplainedSplit, Heterogeneity
 from subgrove._subgroups import Partition
+from subgrove._subgroups.partition import why_unusable
 from subgrove.trees import Node, Tree
 from subgrove.trees.nodes import renumber, rule_text
 from subgrove.trees.training import select_columns
@@ -46,14 +47,8 @@ class InteractionGroup:
 def one_subgroup(X: Any, feature: ColumnInfo) -> Partition:
     """Return all rows as one subgroup, which can be split on all suitable columns except the feature."""
     whole = read_table(X, lenient=True)
-    usable = [
-        column.name
-        for column in whole.columns
-        if column.name != feature.name
-        and len(column.levels) <= MAX_LEVELS
-        and not bool(whole.series(column.name).missing.all())
-    ]
-    table = select_columns(whole, usable)
+    others = [column for column in whole.columns if column.name != feature.name]
+    table = select_columns(whole, [column.name for column in others if why_unusable(whole, column) is None])
     counts = np.zeros(len(feature.levels))
     root = Node(1, None, 0, float(table.n_rows), counts, stop="no interaction")
     return Partition((feature.name,), Tree(INTERACTION, feature, table.columns, (root,), (), {"max_depth": 0}))

@@ -13,7 +13,7 @@ from subgrove import losses as known_losses
 from subgrove._core.html_views import ResultView
 from subgrove._core.kinds import Floats, Rows
 from subgrove._core.text import TOGETHER, quote
-from subgrove._core.validate import names_arguments, reject_another_index
+from subgrove._core.validate import reject_another_index
 from subgrove._core.weights import read_weights
 from subgrove._data.from_containers import names_and_rows
 from subgrove._data.replace_columns import Frames
@@ -177,8 +177,8 @@ class ModelFidelity(ResultView):
         reject_another_index(X, sample_weight=sample_weight)
         weights = read_weights(sample_weight, n_rows)
         predictor = predict.model_for_effect(model, response_method)
-        everything = predict.GridBlock(dict, lambda: "unchanged rows")
-        predictions = predict.predict_in_batches(predictor, Frames(X, ()), everything, predict.batch_rows(len(names)))
+        frames, size = Frames(X, ()), predict.batch_rows(len(names))
+        predictions = predict.predict_in_batches(predictor, frames, {}, "unchanged rows", size)
         outputs = predict.ModelOutputs.of(predictor, None)
         labels = outputs.labels(1 if predictions.ndim == 1 else predictions.shape[1])
         numbers = _numbers(predictions, predictor.method)
@@ -218,20 +218,19 @@ class ModelFidelity(ResultView):
         }
         return make_table(self.backend, columns)
 
-    @property
-    def _several_outputs(self) -> bool:
-        return len({repr(loss.output) for loss in self.losses}) > 1
-
     def __repr__(self) -> str:
         against = " and ".join(dict.fromkeys(loss.against for loss in self.losses))
         return f"<ModelFidelity of {self._n_curves} curve{'s' * (self._n_curves != 1)}: against {against}>"
+
+    @property
+    def _several_outputs(self) -> bool:
+        return len({repr(loss.output) for loss in self.losses}) > 1
 
     @property
     def _n_curves(self) -> int:
         return len({(loss.feature, loss.method, repr(loss.output)) for loss in self.losses})
 
 
-@names_arguments()
 def _named_effects(effects: Any) -> Iterator[tuple[str, Effect]]:
     """Yield each effect with the name of its method."""
     pairs = effects.items() if isinstance(effects, Mapping) else [(None, effects)]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, islice
 from types import FunctionType
 from typing import Any
 
 import numpy as np
 
 from subgrove._core.kinds import Floats
-from subgrove._core.text import quote
+from subgrove._core.text import TOGETHER, quote
 from subgrove._core.validate import reject_another_index, whole_number
 from subgrove._core.weights import read_weights
 from subgrove._data.columns import ColumnInfo
@@ -74,9 +75,8 @@ class EffectSpec:
         if len(names) > 1 and kind not in ("pdp", "ale"):
             raise ParameterError(f"Only 'pdp' and 'ale' support two features; got kind={kind!r}. Pass one feature.")
         depth = _interaction_depth(interactions, kind, len(names))
-        return cls(
-            names, kind, subgroups, depth, grid, whole_number("grid_resolution", grid_resolution, least=2), *options
-        )
+        resolution = whole_number("grid_resolution", grid_resolution, least=2)
+        return cls(names, kind, subgroups, depth, grid, resolution, *options)
 
     def with_subgroups(self, X: Any, sample_weight: Any) -> EffectSpec:
         """Return these arguments with the subgroups that "auto" stands for, found on these rows."""
@@ -129,24 +129,21 @@ class EffectSpec:
 
     def partition(self, infos: Sequence[ColumnInfo]) -> Partition | None:
         """Return the subgroups of the feature."""
-        names = {info.name for info in infos}
         if self.subgroups is None:
             return None
-        if isinstance(self.subgroups, Partition):
-            partitions, features = [self.subgroups], [self.subgroups.feature]
-        elif isinstance(self.subgroups, Subgroups):
-            partitions, features = list(self.subgroups.values()), list(self.subgroups)
-        else:
+        if not isinstance(self.subgroups, Partition | Subgroups):
             raise ParameterError(
                 f"subgroups must be 'auto', None, a result of find_subgroups or its partition for the feature; "
                 f"got {self.subgroups if isinstance(self.subgroups, str) else type(self.subgroups).__name__!r}."
             )
+        partitions = [self.subgroups] if isinstance(self.subgroups, Partition) else self.subgroups.partitions
+        names = [info.name for info in infos]
         for partition in partitions:
-            if set(partition.members) == names:
+            if set(partition.members) == set(names):
                 return partition
-        title = " + ".join(info.name for info in infos)
+        features = [partition.feature for partition in partitions]
         raise ParameterError(
-            f"subgroups has no partition for {title!r}, only for {quote(features)}. "
+            f"subgroups has no partition for {TOGETHER.join(names)!r}, only for {quote(features)}. "
             f"Add it to find_subgroups(..., features=[...])."
         )
 
@@ -242,14 +239,6 @@ class EffectPlan:
             **options,
         )
 
-    def curves(self) -> list[Curve]:
-        """Predict and compute the curves, for all rows in memory."""
-        return curves_together([self])[0]
-
-    def summaries(self, rows: Sequence[SubgroupRows]) -> dict[int, CurveSummary]:
-        """Predict the rows of each subgroup, and return the summary of each layout with rows, by its index."""
-        return summaries_together([(self, rows)])[0]
-
 
 def summaries_together(work: Sequence[tuple[EffectPlan, Sequence[SubgroupRows]]]) -> list[dict[int, CurveSummary]]:
     """Predict rows of each subgroup for several features of one table, and return the summaries of each plan."""
@@ -257,30 +246,27 @@ def summaries_together(work: Sequence[tuple[EffectPlan, Sequence[SubgroupRows]]]
     for plan, rows in work:
         own = {number: plan.kind.used_rows(rows[each.subgroup], each) for number, each in enumerate(plan.layouts)}
         used.append({number: some for number, some in own.items() if len(some.rows)})
-        requests.append({number: plan.kind.requests(some, plan.layouts[number]) for number, some in used[-1].items()})
-    together = [
-        (plan.predictor, [each for some in wanted.values() for each in some])
-        for (plan, _), wanted in zip(work, requests, strict=True)
-    ]
-    found = []
-    for (plan, _), own, wanted, results in zip(work, used, requests, _predictions(together), strict=True):
-        predictions = iter(results)
-        summary = {
-            number: plan.kind.summary(some, plan.layouts[number], [next(predictions) for _ in wanted[number]])
-            for number, some in own.items()
+        requests.append([plan.kind.requests(some, plan.layouts[number]) for number, some in used[-1].items()])
+    together = [(plan.predictor, [*chain(*wanted)]) for (plan, _), wanted in zip(work, requests, strict=True)]
+    every = zip(work, used, requests, map(iter, _predictions(together)), strict=True)
+    return [
+        {
+            number: plan.kind.summary(some, plan.layouts[number], [*islice(predictions, len(own))])
+            for (number, some), own in zip(rows.items(), wanted, strict=True)
         }
-        found.append(summary)
-    return found
+        for (plan, _), rows, wanted, predictions in every
+    ]
 
 
 def _predictions(work: Sequence[Work]) -> list[list[Floats]]:
     """Return the summarized predictions of requests: from the trees of the model if they can be used and it pays."""
+    n = sum(each.n_predictions for _, requests in work for each in requests)
     found: list[list[Floats]] = []
-    n = sum(len(each.source.rows) * len(each.blocks) for _, requests in work for each in requests)
-    reason = f"{n} predictions are few" if n < MIN_ROWS else ""
-    if not reason and isinstance(work[0][0].model.model, FunctionType):
+    if n < MIN_ROWS:
+        reason = f"{n} predictions are few"
+    elif isinstance(work[0][0].model.model, FunctionType):
         reason = "the model is a function"
-    if not reason:
+    else:
         found, reason = summaries_from_trees(work)
     for predictor, _ in work:
         predictor.evaluation = f"model predictions: {reason}" if reason else TREE_STEPS

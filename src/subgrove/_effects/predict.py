@@ -10,11 +10,10 @@ Requirements this design meets:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -23,65 +22,15 @@ from subgrove._core.execution import effective_jobs, parallel_map, working_memor
 from subgrove._core.kinds import Floats, Rows
 from subgrove._core.text import quote
 from subgrove._data.replace_columns import Changes, Column, Frames, Tile, changes_of
+from subgrove._effects.grid import has_levels
+from subgrove._effects.subgroup_rows import GridBlock, PredictionRequest
 from subgrove._models.predictor import Predictions, Predictor, is_classifier, read_model, response_for
+from subgrove._models.tree_ensemble.places import Places
+from subgrove._models.tree_ensemble.steps import StepFunctions
 from subgrove.exceptions import ModelError, ParameterError
 
 BATCH_ROWS = 100_000  # larger batches are not faster
 _COPIES = 4  # copies of a batch in memory: ours, and those that models commonly make
-
-
-@dataclass(frozen=True, eq=False)
-class GridBlock:
-    """All rows of a table with columns replaced, created when needed; `text` describes the values.
-
-    `numbers` has one number for each column of `Frames.infos`, if all rows have the same. `points` are the points of
-    each replaced column, on the scale of grids: one for all rows, or one for each.
-    """
-
-    changes: Callable[[], Changes]
-    text: Callable[[], str]
-    numbers: tuple[float, ...] | None = None
-    points: Mapping[str, Floats] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, eq=False)
-class RequestedRows:
-    """The rows of a request within their table.
-
-    Attributes
-    ----------
-    table : Frames
-        All rows of the table.
-    rows : int array
-        Indices of the rows.
-    column : function
-        Returns the column that replaces a feature by points.
-    """
-
-    table: Frames
-    rows: Rows
-    column: Callable[[str, Floats], Column]
-
-
-@dataclass(frozen=True, eq=False)
-class PredictionRequest:
-    """Blocks of the same rows to predict, and how to summarize the predictions.
-
-    `summarize` maps the predictions of some blocks, (blocks, outputs, rows), to an array with an entry for each block,
-    which must not depend on the other blocks.
-    """
-
-    frames: Frames
-    blocks: Sequence[GridBlock]
-    summarize: Callable[[Floats], Floats]
-    source: RequestedRows
-
-    def split(self, n_jobs: int) -> list[PredictionRequest]:
-        """Distribute the blocks over several requests."""
-        if n_jobs == 1:
-            return [self]
-        cuts = np.linspace(0, len(self.blocks), min(n_jobs, len(self.blocks)) + 1).round().astype(int).tolist()
-        return [replace(self, blocks=self.blocks[a:b]) for a, b in pairwise(cuts)]
 
 
 @dataclass(eq=False)
@@ -142,54 +91,70 @@ def _predict_blocks(
     model: Predictor, request: PredictionRequest, batch_rows: int
 ) -> Iterator[tuple[Sequence[GridBlock], Predictions]]:
     """Yield some blocks at a time with their predictions."""
-    frames, blocks = request.frames, request.blocks
+    frames, blocks = request.rows.frames, request.blocks
     n = frames.n_rows
     if n > batch_rows:
         for block in blocks:
-            yield [block], predict_in_batches(model, frames, block, batch_rows)
+            yield [block], predict_in_batches(model, frames, request.changes(block), block.text, batch_rows)
         return
     n_batches = -(-len(blocks) // (batch_rows // n))
     times = -(-len(blocks) // n_batches)  # batches of about the same size
     tile = frames.tile(times)
     for start in range(0, len(blocks), times):
         some = blocks[start : start + times]
-        table = _filled(tile, frames, some)
+        table = _filled(tile, request, some)
         check_writes = frames.is_matrix and start == 0 and len(some) < len(blocks)
         copy = np.array(np.asarray(table)[:n]) if check_writes else None
         predictions = model.predict(table, n * len(some), partial(_describe_batch, some, n))
         if copy is not None and copy.tobytes() != np.asarray(table)[:n].tobytes():
             # The following batches are written into the same table.
             raise ModelError(
-                f"The model modifies its input ({some[0].text()}), so later predictions would be wrong. Pass a "
+                f"The model modifies its input ({some[0].text}), so later predictions would be wrong. Pass a "
                 f"function that copies it first, as in lambda X: model.predict(X.copy())."
             )
         yield some, predictions
 
 
-def _filled(tile: Tile, frames: Frames, blocks: Sequence[GridBlock]) -> Any:
+def _filled(tile: Tile, request: PredictionRequest, blocks: Sequence[GridBlock]) -> Any:
     """Return a table with a copy of the rows for each block."""
-    numbers = [block.numbers for block in blocks if block.numbers is not None]
-    if len(numbers) == len(blocks):
-        return tile.fill_numbers(dict(zip(frames.infos, np.array(numbers).T, strict=True)))
-    return tile.fill([block.changes() for block in blocks])
+    infos = request.rows.data.infos
+    if all(len(block.points.get(info.name, ())) == 1 and not has_levels(info) for block in blocks for info in infos):
+        each = {info.name: np.concatenate([block.points[info.name] for block in blocks]) for info in infos}
+        return tile.fill_numbers(each)
+    return tile.fill([request.changes(block) for block in blocks])
 
 
 def _describe_batch(blocks: Sequence[GridBlock], n_rows: int, row: int | None) -> str:
     """Describe a row of a batch, or the batch, for error messages."""
     if row is not None:
-        return blocks[row // n_rows].text()
-    first, last = blocks[0].text(), blocks[-1].text()
-    return first if len(blocks) == 1 else f"{first}, to {last}"
+        return blocks[row // n_rows].text
+    return blocks[0].text if len(blocks) == 1 else f"{blocks[0].text}, to {blocks[-1].text}"
 
 
-def predict_in_batches(model: Predictor, frames: Frames, block: GridBlock, batch_rows: int) -> Predictions:
-    """Predict one block in batches, as those that are larger than a batch."""
-    changes, predictions = block.changes(), []
+def predict_in_batches(model: Predictor, frames: Frames, changes: Changes, text: str, batch_rows: int) -> Predictions:
+    """Predict a table with columns replaced in batches, as tables that are larger than a batch; `text` describes it."""
+    predictions = []
     for start in range(0, frames.n_rows, batch_rows):
         rows = slice(start, min(start + batch_rows, frames.n_rows))
         table = frames.changed(rows, changes_of(changes, rows))
-        predictions.append(model.predict(table, rows.stop - rows.start, lambda row: block.text()))
+        predictions.append(model.predict(table, rows.stop - rows.start, lambda row: text))
     return np.concatenate(predictions)
+
+
+def changed_rows(
+    frames: Frames, steps: StepFunctions, rows: Rows, blocks: Sequence[Mapping[str, tuple[Column, Places]]]
+) -> tuple[Any, Floats]:
+    """Return a copy of some rows for each block, and their margins.
+
+    A block is feature -> the column that replaces it, and the places of its values.
+    """
+    places = np.tile(steps.places[rows], (len(blocks), 1, 1))
+    for own, block in zip(places, blocks, strict=True):
+        for name, (_, received) in block.items():
+            own[:, frames.names.index(name)] = received
+    some = Frames(frames.changed(rows, {}), [*frames.infos.values()], frames.train)
+    table = some.tile(len(blocks)).fill([{name: column for name, (column, _) in block.items()} for block in blocks])
+    return table, steps.predict(places.reshape(-1, places.shape[2]))
 
 
 def batch_rows(n_columns: int) -> int:
@@ -254,7 +219,7 @@ class ModelOutputs:
             f"pass one of these, or its number from 0 to {n_outputs - 1}."
         )
 
-    def numbers(self, predictions: Predictions, about: Callable[[], str]) -> Floats:
+    def numbers(self, predictions: Predictions, about: str) -> Floats:
         """Return predictions of the outputs with a curve: (rows, outputs)."""
         table = predictions.reshape(len(predictions), -1)
         columns = self.columns(table.shape[1])
@@ -264,7 +229,7 @@ class ModelOutputs:
                 if table.dtype != object or np.isfinite(numbers).all():
                     return numbers
         raise ModelError(
-            f"{self.method} returned {predictions.dtype} ({about()}), such as {predictions.ravel()[0]!r}, but "
+            f"{self.method} returned {predictions.dtype} ({about}), such as {predictions.ravel()[0]!r}, but "
             f"effects need numbers. Pass response_method='predict_proba' or 'decision_function', or a function."
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy.typing as npt
 from subgrove._core.html_views import ResultView
 from subgrove._core.kinds import Floats
 from subgrove._core.text import percent, quote
-from subgrove._core.validate import warn
+from subgrove._core.validate import proportion, warn
 from subgrove._data.columns import ColumnInfo, values_like
 from subgrove._data.from_containers import names_and_rows, untyped_column, untyped_columns
 from subgrove._data.to_containers import Backend, make_table
@@ -211,9 +212,7 @@ class Effect(ResultView):
         level : float, default 0.95
             Coverage probability of the intervals.
         """
-        if isinstance(level, bool) or not isinstance(level, int | float | np.floating) or not 0 < level < 1:
-            raise ParameterError(f"level must be a number between 0 and 1; got {level!r}.")
-        return curves_table(self.backend, self.outputs, self.groups, self.lines, float(level))
+        return curves_table(self.backend, self.outputs, self.groups, self.lines, proportion("level", level))
 
     @property
     def support(self) -> Any:
@@ -320,10 +319,13 @@ Places = npt.NDArray[np.intp]
 def values_at(curve: Curve, x: Sequence[Floats]) -> Floats:
     """Evaluate a curve or surface: (rows, outputs). NaN where x is missing or a level without a value."""
     axes, estimate = _known(curve)
-    shape = tuple(len(axis) for axis in axes)
+    located = [_bracket(axis, values) for axis, values in zip(axes, x, strict=True)]
     total = np.zeros((len(x[0]), estimate.shape[1]))
-    for places, share in _corners([_bracket(axis, values) for axis, values in zip(axes, x, strict=True)]):
-        total += share[:, None] * estimate[np.ravel_multi_index(places, shape)]
+    for corner in product((0, 1), repeat=len(axes)):  # two of a curve, four of a surface
+        places = tuple(right if end else left for (left, right, _), end in zip(located, corner, strict=True))
+        shares = [weight if end else 1 - weight for (_, _, weight), end in zip(located, corner, strict=True)]
+        at = np.ravel_multi_index(places, tuple(map(len, axes)))
+        total += np.prod(shares, axis=0)[:, None] * estimate[at]
     return total
 
 
@@ -351,15 +353,6 @@ def _bracket(axis: GridAxis, x: Floats) -> tuple[Places, Places, Floats]:
     left = right - 1
     half = axis.points / 2  # halved, since the width may overflow
     return left, right, (inside / 2 - half[left]) / (half[right] - half[left])
-
-
-def _corners(located: Sequence[tuple[Places, Places, Floats]]) -> list[tuple[tuple[Places, ...], Floats]]:
-    """Return the points around each value and their weights: two of a curve, four of a surface."""
-    corners: list[tuple[tuple[Places, ...], Floats]] = [((), np.ones(len(located[0][0])))]
-    for left, right, weight in located:
-        ends = (left, 1 - weight), (right, weight)
-        corners = [((*places, at), share * part) for places, share in corners for at, part in ends]
-    return corners
 
 
 def _read_values(x: Any, infos: Sequence[ColumnInfo]) -> list[Floats]:

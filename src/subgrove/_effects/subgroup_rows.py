@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,6 @@ from subgrove._core.kinds import Floats
 from subgrove._data.columns import ColumnInfo
 from subgrove._data.replace_columns import Changes, Column, Donors, Frames, Rows
 from subgrove._effects.grid import GridAxis, has_levels
-from subgrove._effects.predict import GridBlock, PredictionRequest, RequestedRows
 from subgrove._subgroups import Partition
 from subgrove.trees import Tree
 from subgrove.trees.nodes import ALL_ROWS, Node
@@ -214,8 +214,14 @@ class FeatureData:
                 rows[x[present].astype(np.intp)] = present
         return tuple(first_rows)
 
-    def column(self, which: int, points: Floats) -> Column:
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the one or two features."""
+        return tuple(info.name for info in self.infos)
+
+    def column(self, name: str, points: Floats) -> Column:
         """Return the column that replaces a feature by the given points."""
+        which = self.names.index(name)
         if not has_levels(self.infos[which]):
             return points
         return Donors(self.level_source.level_rows[which][points.astype(np.intp)], train=True)
@@ -274,9 +280,9 @@ class SubgroupRows:
         """Return the rows selected by a mask."""
         return self if mask.all() else replace(self, rows=self.rows[mask])
 
-    def with_value(self) -> SubgroupRows:
-        """Return the rows in which the (first) feature is not missing."""
-        return self.where(~np.isnan(self.x[0]))
+    def with_values(self) -> SubgroupRows:
+        """Return the rows in which no feature is missing."""
+        return self.where(np.asarray(~np.isnan(self.x).any(axis=0)))
 
     def has_curve(self, partition: Partition | None) -> bool:
         """Whether there are enough rows for a curve: two in a subgroup, and one with a value of each feature."""
@@ -288,43 +294,65 @@ class SubgroupRows:
         """Return the distribution of each feature in the subgroup."""
         return tuple(support_of(info, x, self.weights) for info, x in zip(self.data.infos, self.x, strict=True))
 
-    def block(self, axes: Sequence[GridAxis], place: Sequence[int]) -> GridBlock:
-        """Return all rows at one grid point."""
-        points = [axis.points[at] for axis, at in zip(axes, place, strict=True)]
-
-        def text() -> str:
-            return self.describe(", ".join(axis.text(at) for axis, at in zip(axes, place, strict=True)))
-
-        numbers = None if any(map(has_levels, self.data.infos)) else tuple(points)
-        at = {axis.info.name: np.array([point]) for axis, point in zip(axes, points, strict=True)}
-        return GridBlock(lambda: self._at([np.full(len(self.rows), point) for point in points]), text, numbers, at)
+    def blocks(self, axes: Sequence[GridAxis]) -> list[GridBlock]:
+        """Return all rows at each grid point, or at each pair of points."""
+        return [
+            self.block_of(
+                [axis.points[[at]] for axis, at in zip(axes, place, strict=True)],
+                ", ".join(axis.text(at) for axis, at in zip(axes, place, strict=True)),
+            )
+            for place in product(*(range(len(axis)) for axis in axes))
+        ]
 
     def block_of(self, points: Sequence[Floats], description: str) -> GridBlock:
-        """Return all rows, each at a point of its own of each feature."""
-        at = {info.name: values for info, values in zip(self.data.infos, points, strict=True)}
-        return GridBlock(lambda: self._at(points), lambda: self.describe(description), points=at)
+        """Return all rows with each feature replaced by its points: one for all rows, or one for each."""
+        text = f"effect of {' and '.join(self.data.names)}, {description}, {self.rule}"
+        return GridBlock(dict(zip(self.data.names, points, strict=True)), text)
 
     def unchanged(self) -> GridBlock:
         """Return all rows with their observed values."""
-        return GridBlock(dict, lambda: self.describe("observed values"))
+        return replace(self.block_of(self.x, "observed values"), points={})
 
-    def request(self, blocks: Sequence[GridBlock], summarize: Callable[[Floats], Floats]) -> PredictionRequest:
-        """Request predictions of blocks of these rows, and their summary."""
-        names = [info.name for info in self.data.infos]
 
-        def column(name: str, points: Floats) -> Column:
-            return self.data.column(names.index(name), points)
+@dataclass(frozen=True, eq=False)
+class GridBlock:
+    """Rows with features replaced by points, on the scale of grids: one for all rows, or one for each.
 
-        source = RequestedRows(self.data.frames, self.rows, column)
-        return PredictionRequest(self.frames, blocks, summarize, source)
+    `points` are those of each replaced feature; `text` describes them in error messages.
+    """
 
-    def describe(self, values: str) -> str:
-        """Describe a block of rows, for error messages."""
-        return f"effect of {' and '.join(info.name for info in self.data.infos)}, {values}, {self.rule}"
+    points: Mapping[str, Floats]
+    text: str
 
-    def _at(self, points: Sequence[Floats]) -> Changes:
-        infos = self.data.infos
-        return {infos[which].name: self.data.column(which, values) for which, values in enumerate(points)}
+
+@dataclass(frozen=True, eq=False)
+class PredictionRequest:
+    """Blocks of the same rows to predict, and how to summarize the predictions.
+
+    `summarize` maps the predictions of some blocks, (blocks, outputs, rows), to an array with an entry for each block,
+    which must not depend on the other blocks.
+    """
+
+    rows: SubgroupRows
+    blocks: Sequence[GridBlock]
+    summarize: Callable[[Floats], Floats]
+
+    @property
+    def n_predictions(self) -> int:
+        """Number of predictions."""
+        return len(self.rows.rows) * len(self.blocks)
+
+    def changes(self, block: GridBlock) -> Changes:
+        """Return the columns that a block replaces."""
+        n = len(self.rows.rows)
+        return {name: self.rows.data.column(name, np.full(n, points)) for name, points in block.points.items()}
+
+    def split(self, n_jobs: int) -> list[PredictionRequest]:
+        """Distribute the blocks over several requests."""
+        if n_jobs == 1:
+            return [self]
+        cuts = np.linspace(0, len(self.blocks), min(n_jobs, len(self.blocks)) + 1).round().astype(int).tolist()
+        return [replace(self, blocks=self.blocks[a:b]) for a, b in pairwise(cuts)]
 
 
 def rows_by_subgroup(data: FeatureData, partition: Partition | None) -> list[SubgroupRows]:

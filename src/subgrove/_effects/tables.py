@@ -132,9 +132,8 @@ def _group_columns(subgroup: int, group: EffectGroup) -> dict[str, Any]:
 def _points(axes: tuple[GridAxis, ...]) -> dict[str, Any]:
     if len(axes) == 1:
         return {"x": values_of(axes[0].info, axes[0].points)}
-    one, two = (np.arange(len(axis)) for axis in axes)
-    first, second = np.repeat(one, len(two)), np.tile(two, len(one))
-    return {"x1": values_of(axes[0].info, axes[0].points[first]), "x2": values_of(axes[1].info, axes[1].points[second])}
+    (one, two), (n, m) = axes, map(len, axes)
+    return {"x1": values_of(one.info, np.repeat(one.points, m)), "x2": values_of(two.info, np.tile(two.points, n))}
 
 
 def _inside(axes: tuple[GridAxis, ...], supports: tuple[FeatureSupport, ...], whiskers: bool) -> npt.NDArray[np.bool_]:

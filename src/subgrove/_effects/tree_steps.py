@@ -7,15 +7,15 @@ the grids; otherwise, and for few predictions, the model predicts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from subgrove._core.kinds import Floats, Rows
-from subgrove._data.replace_columns import Column, Frames
-from subgrove._effects.predict import EffectPredictor, GridBlock, PredictionRequest, RequestedRows
+from subgrove._effects.predict import EffectPredictor, changed_rows
+from subgrove._effects.subgroup_rows import FeatureData, GridBlock, PredictionRequest
 from subgrove._models.tree_ensemble.places import Places
 from subgrove._models.tree_ensemble.reading import CHECK_ROWS, Encode, trusted_steps
 from subgrove._models.tree_ensemble.steps import ChangedColumn, StepFunctions
@@ -35,7 +35,7 @@ def summaries_from_trees(work: Sequence[Work]) -> tuple[list[list[Floats]], str]
     """
     requests = [request for _, some in work for request in some]
     first, grids = work[0][0], _Grids.of(requests)
-    trusted = trusted_steps(first.model, grids.table.X, [grids.points_table], grids.check)
+    trusted = trusted_steps(first.model, grids.data.X, [grids.points_table], grids.check)
     if trusted.steps is None:
         return [], trusted.reason
     found = iter(_Evaluation(first, trusted.steps, grids).run(requests))
@@ -45,23 +45,15 @@ def summaries_from_trees(work: Sequence[Work]) -> tuple[list[list[Floats]], str]
 
 
 @dataclass(frozen=True, eq=False)
-class _GridColumn:
-    """All grid points of one feature, sorted, and how a column is replaced."""
-
-    points: Floats
-    column: Callable[[str, Floats], Column]
-
-
-@dataclass(frozen=True, eq=False)
 class _Grids:
     """Grid points of all requests.
 
     Attributes
     ----------
-    table : Frames
-        The table.
-    columns : dict
-        Feature -> its points.
+    data : FeatureData
+        The table, and all features.
+    points : dict
+        Feature -> all its points, sorted.
     points_table : table
         Row k has the k-th point of each feature; shorter grids repeat their first point.
     changed : list of tuples of str
@@ -70,8 +62,8 @@ class _Grids:
         Feature -> places of its points; filled when the trees have been read.
     """
 
-    table: Frames
-    columns: dict[str, _GridColumn]
+    data: FeatureData
+    points: dict[str, Floats]
     points_table: Any
     changed: list[tuple[str, ...]]
     places: dict[str, Places]
@@ -79,52 +71,40 @@ class _Grids:
     @classmethod
     def of(cls, requests: Sequence[PredictionRequest]) -> _Grids:
         """Collect the points of all blocks."""
-        points: dict[str, list[Floats]] = {}
-        sources: dict[str, RequestedRows] = {}
-        for request in requests:
-            for block in request.blocks:
-                for name, values in block.points.items():
-                    points.setdefault(name, []).append(values)
-                    sources[name] = request.source
-        columns = {
-            name: _GridColumn(np.unique(np.concatenate(values)), sources[name].column)
-            for name, values in points.items()
-        }
-        changed = dict.fromkeys(tuple(block.points) for each in requests for block in each.blocks)
-        whole = requests[0].source.table
-        infos = {name: info for each in requests for name, info in each.source.table.infos.items()}
-        table = Frames(whole.X, [*infos.values()], whole.train)
-        n = max((len(each.points) for each in columns.values()), default=1)
-        longer = {
-            name: np.append(own.points, np.full(n - len(own.points), own.points[0])) for name, own in columns.items()
-        }
-        replaced = {name: columns[name].column(name, values) for name, values in longer.items()}
-        return cls(table, columns, table.changed(np.zeros(n, dtype=np.intp), replaced), list(changed), {})
+        blocks = [block for request in requests for block in request.blocks]
+        each: dict[str, list[Floats]] = {}
+        for block in blocks:
+            for name, values in block.points.items():
+                each.setdefault(name, []).append(values)
+        points = {name: np.unique(np.concatenate(values)) for name, values in each.items()}
+        of_each = [request.rows.data for request in requests]
+        features = {name: pair for data in of_each for name, *pair in zip(data.names, data.infos, data.x, strict=True)}
+        infos, x = zip(*features.values(), strict=True)
+        data = replace(of_each[0], infos=infos, x=x)
+        n = max(map(len, points.values()), default=1)
+        longer = {name: np.append(own, np.full(n - len(own), own[0])) for name, own in points.items()}
+        replaced = {name: data.column(name, own) for name, own in longer.items()}
+        table = data.frames.changed(np.zeros(n, dtype=np.intp), replaced)
+        return cls(data, points, table, list(dict.fromkeys(tuple(block.points) for block in blocks)), {})
 
     def check(self, steps: StepFunctions, encode: Encode) -> tuple[Any, Floats]:
         """Return random rows with random points of the features that requests replace, and their margins."""
-        encoded = encode(self.points_table)
-        for name, column in self.columns.items():
-            own = steps.columns[self.table.names.index(name)]
-            self.places[name] = own.of(encoded[: len(column.points), list(own.inputs)])
+        encoded, frames = encode(self.points_table), self.data.frames
+        for name, points in self.points.items():
+            own = steps.columns[frames.names.index(name)]
+            self.places[name] = own.of(encoded[: len(points), list(own.inputs)])
         rng, n = np.random.default_rng(0), -(-CHECK_ROWS // len(self.changed))
-        rows = rng.integers(self.table.n_rows, size=n)
-        places = np.tile(steps.places[rows], (len(self.changed), 1))
+        rows = rng.integers(frames.n_rows, size=n)
         blocks = []
-        for number, names in enumerate(self.changed):
-            drawn = {name: rng.integers(len(self.columns[name].points), size=n) for name in names}
-            blocks.append({name: self._replacement(name, at) for name, at in drawn.items()})
-            for name, at in drawn.items():
-                places[number * n : (number + 1) * n, self.table.names.index(name)] = self.places[name][at]
-        some = Frames(self.table.changed(rows, {}), [*self.table.infos.values()], self.table.train)
-        return some.tile(len(blocks)).fill(blocks), steps.predict(places)
-
-    def _replacement(self, name: str, at: Rows) -> Column:
-        return self.columns[name].column(name, self.columns[name].points[at])
+        for names in self.changed:
+            drawn = {name: rng.integers(len(self.points[name]), size=n) for name in names}
+            values = {name: self.data.column(name, self.points[name][at]) for name, at in drawn.items()}
+            blocks.append({name: (values[name], self.places[name][at]) for name, at in drawn.items()})
+        return changed_rows(frames, steps, rows, blocks)
 
     def places_of(self, name: str, points: Floats) -> Places:
         """Return the places of points of a feature."""
-        return self.places[name][self.columns[name].points.searchsorted(points)]
+        return self.places[name][self.points[name].searchsorted(points)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,8 +118,7 @@ class _Evaluation:
     def run(self, requests: Sequence[PredictionRequest]) -> list[Floats]:
         """Return the summarized predictions of each request."""
         summaries: list[list[Floats]] = [[] for _ in requests]
-        n = sum(len(each.source.rows) * len(each.blocks) for each in requests)
-        few = n <= _FEW * self.grids.table.n_rows
+        few = sum(each.n_predictions for each in requests) <= _FEW * self.grids.data.frames.n_rows
         one_column = [not few and all(len(block.points) == 1 for block in each.blocks) for each in requests]
         for numbers in self._passes(requests, one_column):
             wanted = [self._changed(part) for _, part in numbers]
@@ -148,7 +127,7 @@ class _Evaluation:
         for number, request in enumerate(requests):
             if not one_column[number]:
                 for block in request.blocks:
-                    margins = self._predicted(request.source.rows, block)
+                    margins = self._predicted(request.rows.rows, block)
                     summaries[number].append(request.summarize(self._response(margins.T[None])))
         return [np.concatenate(some) for some in summaries]
 
@@ -161,7 +140,7 @@ class _Evaluation:
         for number, request in enumerate(requests):
             if not one_column[number]:
                 continue
-            size = len(request.source.rows) * self.steps.ensemble.n_outputs
+            size = len(request.rows.rows) * self.steps.ensemble.n_outputs
             most = max(_PASS_NUMBERS // size, 1)
             for start in range(0, len(request.blocks), most):
                 part = replace(request, blocks=request.blocks[start : start + most])
@@ -178,13 +157,13 @@ class _Evaluation:
         ((name,),) = {tuple(block.points) for block in request.blocks}
         points = np.stack([block.points[name] for block in request.blocks])
         places = self.grids.places_of(name, points[:, 0] if points.shape[1] == 1 else points)
-        return ChangedColumn(self.grids.table.names.index(name), request.source.rows, places)
+        return ChangedColumn(self.grids.data.frames.names.index(name), request.rows.rows, places)
 
     def _predicted(self, rows: Rows, block: GridBlock) -> Floats:
         """Return the margins of one block, whatever it replaces."""
         places = self.steps.places[rows]
         for name, points in block.points.items():
-            places[:, self.grids.table.names.index(name)] = self.grids.places_of(name, points)
+            places[:, self.grids.data.frames.names.index(name)] = self.grids.places_of(name, points)
         return self.steps.predict(places)
 
     def _response(self, margins: Floats) -> Floats:

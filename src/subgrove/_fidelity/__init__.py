@@ -1,6 +1,5 @@
 """Data fidelity: how close resampled rows are to the data."""
 
-from subgrove._fidelity.fidelity import fidelity
-from subgrove._fidelity.result import Fidelity
+from subgrove._fidelity.fidelity import Fidelity, fidelity
 
 __all__ = ["Fidelity", "fidelity"]

@@ -8,18 +8,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from subgrove._core.execution import Streams, one_blas_thread, stream
+from subgrove._core.execution import Streams, one_blas_thread, parallel_map, progress_bar, stream
 from subgrove._core.kinds import Floats, Rows
 from subgrove._data.encode import PointEncoding, columns_with_missing
 from subgrove._data.replace_columns import Frames
 from subgrove._data.table import Table, read_like
 from subgrove._fidelity.mmd import SamplePairs, subsample_two
-from subgrove._fidelity.result import MARGINAL, UNCHANGED
 from subgrove._regress.forest import grow_forest
 from subgrove._scoring.two_sample import Points
 from subgrove.exceptions import InputError, ParameterError, SubgroveError
@@ -29,6 +29,7 @@ from subgrove.samplers.marginal import Marginal
 from subgrove.samplers.unchanged import Unchanged
 from subgrove.samplers.user_defined import check_user_sampler
 
+UNCHANGED, MARGINAL = "unchanged", "marginal"
 Fit = FittedSampler | str  # a fitted sampler, or the reason why fitting failed
 
 _MIN_TEST_ROWS = 4
@@ -141,6 +142,23 @@ class FidelityComparison:
             return np.sort(shuffled[:half]), np.sort(shuffled[half:])
         reference, test = subsample_two(self.reference.n_rows, n, self.max_rows, rng)
         return np.arange(n)[test], np.arange(self.reference.n_rows)[reference]
+
+    def compare_all(
+        self, fits: Mapping[str, Mapping[Feature, Fit]], n_jobs: int | None
+    ) -> tuple[Floats, Floats, dict[tuple[str, str], str]]:
+        """Return arrays (features, samplers, repeats) of squared MMD and AUC, and the reasons of failures."""
+        features, names = list(fits[UNCHANGED]), list(fits)
+        # The first task, of unchanged rows, does not depend on the feature, so it is shared by all features.
+        tasks = [(features[0], [UNCHANGED]), *((feature, names[1:]) for feature in features)]
+        squared, auc = np.full((2, len(features), len(names), self.n_repeats), np.nan)
+        notes: dict[tuple[str, str], str] = {}
+        with progress_bar(len(tasks), "Resampling") as done:
+            for at, result in enumerate(parallel_map(partial(self.compare, fits), tasks, n_jobs)):
+                rows, places = (slice(None), slice(1)) if at == 0 else (at - 1, slice(1, None))
+                squared[rows, places], auc[rows, places], failures = result
+                notes |= {(title(tasks[at][0]), name): reason for name, reason in failures.items()}
+                done(1)
+        return squared, auc, notes
 
     def compare(
         self, fits: Mapping[str, Mapping[Feature, Fit]], task: tuple[Feature, Sequence[str]]

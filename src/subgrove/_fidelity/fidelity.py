@@ -1,28 +1,180 @@
-"""Data fidelity (as in the paper): how close resampled rows are to the data, for any sampler."""
+"""Data fidelity (as in the paper): how close resampled rows are to the data, for any sampler; and its result."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
+from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
 
-from subgrove._core.execution import RandomStateLike, effective_jobs, parallel_map, progress_bar, read_seed, stream
+from subgrove._core.execution import RandomStateLike, effective_jobs, read_seed, stream
+from subgrove._core.html_views import ResultView
 from subgrove._core.kinds import Floats
-from subgrove._core.text import percent
+from subgrove._core.text import count_of, percent
 from subgrove._core.validate import names_arguments, warn, whole_number
 from subgrove._data.columns import parse_features
 from subgrove._data.replace_columns import Frames
 from subgrove._data.table import Table, read_table, shared_rows
-from subgrove._data.to_containers import backend_of
-from subgrove._fidelity.compare import FidelityComparison, Fit, check_classifier, fit_each, name_samplers
-from subgrove._fidelity.result import MARGINAL, UNCHANGED, Fidelity
+from subgrove._data.to_containers import Backend, backend_of, make_table, table_of_lines
+from subgrove._fidelity import compare
 from subgrove.exceptions import SameRowsWarning, SamplerError
-from subgrove.samplers.base import Feature, title
+from subgrove.samplers.base import title
 from subgrove.samplers.fit import training_rows
 
 _SAMPLERS = ("auto", "subgroups", "knockoffs", "imputation", "intervals")
+_MIN_GAP = 2.0  # smallest difference of the bounds, in standard errors, for which positions are defined
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Fidelity(ResultView):
+    """Realism of resampled rows, as returned by `subgrove.fidelity`.
+
+    Tables are frames of the same library as the test rows, pandas for arrays.
+
+    Attributes
+    ----------
+    features : tuple of str
+        Names of the features, in the order of the tables.
+    samplers : tuple of str
+        Names of the samplers; "unchanged" is the first, "marginal" the last.
+    squared_mmd : float array (features, samplers, repeats)
+        Squared MMD between reference and resampled rows; NaN where a sampler failed.
+    auc : float array (features, samplers, repeats) or None
+        Held-out AUC of a classifier for resampled against reference rows; None with `classifier=False`.
+    notes : mapping
+        (feature, sampler) -> reason why the sampler could not resample the feature.
+    n, n_reference : int
+        Number of resampled rows and of reference rows in each repeat.
+    settings : mapping
+        Settings of the computation: repeats, seed, numbers of rows.
+    backend : str
+        Library of the tables.
+
+    Notes
+    -----
+    How to read it: `estimate` is -log of the squared MMD, so larger is better, and the difference of two estimates is
+    the log of a ratio. Unchanged test rows are the upper bound. A sampler no better than "marginal" ignores the
+    dependence of the feature on other columns. `position` is the position between these bounds: 0 is marginal, 1 is
+    unchanged. It is NaN if the bounds differ by less than two standard errors, as for a feature that is independent of
+    the others: any sampler is sufficient there. Noise can push a position slightly outside of 0 to 1; far below 0, rows
+    are less realistic than permuted ones.
+
+    `auc` is the held-out AUC of a classifier for resampled against real rows; 0.5 means that they are
+    indistinguishable. It can detect differences that the MMD, which weights all columns equally, misses, above all
+    with many columns.
+
+    Standard errors cover the random splits and draws, for the given test rows. All samplers share the same splits, so
+    `position_std_error` is more informative about their differences than `std_error`.
+
+    Examples
+    --------
+    >>> import subgrove as sg
+    >>> train, test = sg.datasets.bike(split=0.7, random_state=1)
+    >>> options = {"features": "temp", "classifier": False, "random_state": 1}
+    >>> fid = sg.fidelity(train.X, test.X, samplers=["subgroups"], **options)
+    >>> fid.table[["feature", "sampler", "n", "estimate", "position"]].round(2)
+      feature    sampler    n  estimate  position
+    0    temp  unchanged  109      5.18       1.0
+    1    temp  subgroups  109      5.11       0.7
+    2    temp   marginal  109      4.95       0.0
+    """
+
+    _tables = ("table", "overall", "repeats")
+
+    features: tuple[str, ...]
+    samplers: tuple[str, ...]
+    squared_mmd: Floats
+    auc: Floats | None
+    notes: Mapping[tuple[str, str], str]
+    n: int
+    n_reference: int
+    settings: Mapping[str, Any]
+    backend: Backend = "pandas"
+
+    @property
+    def table(self) -> Any:
+        """One row for each feature and sampler."""
+        values, (position, noise) = self.estimates, self._positions(self.estimates)
+        pairs = list(product(self.features, self.samplers))
+        features, samplers = zip(*pairs, strict=True)
+        columns: dict[str, Any] = {"feature": features, "sampler": samplers, "n": [self.n] * len(pairs)}
+        numbers = {"estimate": values.mean(axis=2), "std_error": _errors(values)}
+        numbers |= {"position": position, "position_std_error": noise}
+        if self.auc is not None:
+            numbers |= {"auc": self.auc.mean(axis=2), "auc_std_error": _errors(self.auc)}
+        columns |= {name: each.ravel() for name, each in numbers.items()}
+        return make_table(self.backend, {**columns, "note": [self.notes.get(pair, "") for pair in pairs]})
+
+    @property
+    def overall(self) -> Any:
+        """One row for each sampler: means over the `n_features` features that it can resample, best first.
+
+        `position` is that of its mean estimate between the mean bounds of the same features, so that samplers with
+        different features can be compared; features whose bounds are far apart have the largest weight. `mean_rank` is
+        the mean rank among the samplers that can resample a feature, over features and repeats (1 is best). `estimate`
+        is larger for features that depend little on others: compare it only if `n_features` is the same. `failed`
+        counts the features that the sampler cannot resample.
+        """
+        able = ~np.isnan(self.squared_mmd[:, :, 0])  # a sampler that failed in one repeat is NaN in all
+        ranks, lines = _ranks(self.squared_mmd), []
+        for k, (name, own) in enumerate(zip(self.samplers, able.T, strict=True)):
+            n = int(own.sum())
+            values = self.estimates[own].sum(axis=0) / (n or np.nan)
+            line: dict[str, Any] = {"sampler": name, "n_features": n, "estimate": _mean(values[k])}
+            line |= {
+                "position": float(self._positions(values[None])[0][0, k]),
+                "mean_rank": _mean(ranks[own, k].ravel()),
+            }
+            if self.auc is not None:
+                line["auc"] = _mean(self.auc[own, k].ravel())
+            lines.append({**line, "failed": len(own) - n})
+        last = float("inf")
+        lines.sort(key=lambda line: tuple(last if np.isnan(v) else v for v in (-line["position"], line["mean_rank"])))
+        return table_of_lines(self.backend, lines)
+
+    @property
+    def repeats(self) -> Any:
+        """One row for each feature, sampler and repeat."""
+        where = product(self.features, self.samplers, range(self.squared_mmd.shape[2]))
+        columns: dict[str, Any] = dict(zip(("feature", "sampler", "repeat"), zip(*where, strict=True), strict=True))
+        columns |= {"squared_mmd": self.squared_mmd.ravel(), "estimate": self.estimates.ravel()}
+        if self.auc is not None:
+            columns["auc"] = self.auc.ravel()
+        return make_table(self.backend, columns)
+
+    @property
+    def estimates(self) -> Floats:
+        """-log of the squared MMD of each feature, sampler and repeat."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(-np.log(self.squared_mmd))
+
+    @property
+    def positions(self) -> Floats:
+        """Position of each sampler for each feature between marginal (0) and unchanged (1)."""
+        return self._positions(self.estimates)[0]
+
+    def _positions(self, values: Floats) -> tuple[Floats, Floats]:
+        """Return positions of estimates (features, samplers, repeats) between the bounds, and their standard errors.
+
+        Both use differences to marginal in the same repeat, which cancels the noise that the samplers share. A position
+        is a ratio of means; its standard error is that of numerator - position * denominator (delta method).
+        """
+        gain = values - values[:, [self.samplers.index(compare.MARGINAL)]]
+        most = gain[:, [self.samplers.index(compare.UNCHANGED)]]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            gap = most.mean(axis=2)
+            gap = np.where((gap > _MIN_GAP * np.nan_to_num(_errors(most))) & np.isfinite(gap), gap, np.nan)
+            positions: Floats = gain.mean(axis=2) / gap
+            noise: Floats = _errors(gain - positions[:, :, None] * most) / gap
+        return positions, noise
+
+    def __repr__(self) -> str:
+        compared = [name for name in self.samplers if name not in (compare.UNCHANGED, compare.MARGINAL)]
+        text = f"<Fidelity of {', '.join(compared)}: {count_of(len(self.features), 'feature')}"
+        failed = f", {count_of(len(self.notes), 'resampling')} failed" if self.notes else ""
+        return f"{text}, {self.n} rows against {self.n_reference}{failed}>"
 
 
 @names_arguments()
@@ -116,23 +268,23 @@ def fidelity(
     train_rows, test_rows, reference_rows = map(training_rows, (train, test, reference))
     n_repeats = whole_number("n_repeats", n_repeats, least=1)
     max_rows = whole_number("max_rows", max_rows, least=4)
-    check_classifier(classifier)
+    compare.check_classifier(classifier)
     effective_jobs(n_jobs)  # raises if n_jobs is invalid
-    seed, named = read_seed(random_state), name_samplers(samplers)
+    seed, named = read_seed(random_state), compare.name_samplers(samplers)
     train_table = read_table(train_rows, argument="train", lenient=True)
     test_table = read_table(test_rows, argument="test", lenient=True)
     parsed = parse_features(features, test_table.names)
     options = {"max_rows": max_rows, "n_repeats": n_repeats, "seed": seed, "classifier": classifier}
-    comparison = FidelityComparison.of(train_table, test_rows, reference_rows, **options)
+    comparison = compare.FidelityComparison.of(train_table, test_rows, reference_rows, **options)
     _warn_of_same_rows(train_table, test_table)
     if train_table.n_rows > max_rows:
         some = np.sort(stream(seed, "training rows").permutation(train_table.n_rows)[:max_rows])
         train_rows = Frames(train_rows, train_table.columns).changed(some, {})
     fits = {
-        name: fit_each(sampler, test_rows, test_table, train_rows, parsed, model, seed)
+        name: compare.fit_each(sampler, test_rows, test_table, train_rows, parsed, model, seed)
         for name, sampler in named.items()
     }
-    squared, auc, notes = _compare_all(comparison, fits, n_jobs)
+    squared, auc, notes = comparison.compare_all(fits, n_jobs)
     _reject_if_all_failed(squared, tuple(fits), notes)
     n, n_reference = map(len, comparison.split(0))
     return Fidelity(
@@ -154,24 +306,6 @@ def fidelity(
     )
 
 
-def _compare_all(
-    comparison: FidelityComparison, fits: Mapping[str, Mapping[Feature, Fit]], n_jobs: int | None
-) -> tuple[Floats, Floats, dict[tuple[str, str], str]]:
-    """Return arrays (features, samplers, repeats) of squared MMD and AUC, and the reasons of failures."""
-    features, names = list(fits[UNCHANGED]), list(fits)
-    # The first task, of unchanged rows, does not depend on the feature, so it is shared by all features.
-    tasks = [(features[0], [UNCHANGED]), *((feature, names[1:]) for feature in features)]
-    squared, auc = np.full((2, len(features), len(names), comparison.n_repeats), np.nan)
-    notes: dict[tuple[str, str], str] = {}
-    with progress_bar(len(tasks), "Resampling") as done:
-        for at, result in enumerate(parallel_map(partial(comparison.compare, fits), tasks, n_jobs)):
-            rows, places = (slice(None), slice(1)) if at == 0 else (at - 1, slice(1, None))
-            squared[rows, places], auc[rows, places], failures = result
-            notes |= {(title(tasks[at][0]), name): reason for name, reason in failures.items()}
-            done(1)
-    return squared, auc, notes
-
-
 def _warn_of_same_rows(train: Table, test: Table) -> None:
     if share := shared_rows(test, train):
         what = (
@@ -182,7 +316,27 @@ def _warn_of_same_rows(train: Table, test: Table) -> None:
 
 def _reject_if_all_failed(squared: Floats, samplers: tuple[str, ...], notes: Mapping[tuple[str, str], str]) -> None:
     """Raise if there are samplers besides the bounds, and none could resample any feature."""
-    candidates = [place for place, name in enumerate(samplers) if name not in (UNCHANGED, MARGINAL)]
+    candidates = [place for place, name in enumerate(samplers) if name not in (compare.UNCHANGED, compare.MARGINAL)]
     if candidates and np.isnan(squared[:, candidates]).all():
         (feature, sampler), reason = next(iter(notes.items()))
         raise SamplerError(f"No sampler could resample any feature. Error of {sampler!r} for {feature!r}: {reason}")
+
+
+def _mean(values: Floats) -> float:
+    return float(np.mean(values)) if len(values) else float("nan")
+
+
+def _errors(values: Floats) -> Floats:
+    """Return standard errors of means over the last axis; NaN for a single value."""
+    n = values.shape[-1]
+    if n < 2:
+        return np.full(values.shape[:-1], np.nan)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(values.std(axis=-1, ddof=1) / np.sqrt(n))
+
+
+def _ranks(squared: Floats) -> Floats:
+    """Return the rank of each sampler among those that can resample a feature; ties share their mean rank."""
+    from scipy.stats import rankdata
+
+    return np.asarray(rankdata(squared, axis=1, nan_policy="omit"))

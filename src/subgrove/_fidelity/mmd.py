@@ -22,7 +22,6 @@ from subgrove._native import loader
 from subgrove._scoring.two_sample import Points
 from subgrove.exceptions import InputError
 
-MAX_ROWS = 10_000
 _SMALLEST = 1e-150  # the squares of smaller distances underflow, those of distances above its inverse overflow
 _CACHE_BYTES = 512 * 2**20  # squared distances that are cached between calls
 _PILOT_ROWS = 200  # rows of each block whose distances locate the median

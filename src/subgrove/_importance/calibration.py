@@ -1,7 +1,7 @@
 """Calibration: test rows are weighted so that their mean agrees with that of all rows of known columns.
 
 An importance is a mean over test rows and varies with the sample of rows. Part of a row's contribution z is predicted
-by its columns: h, learned by cross-fitting on the test rows (`control_variates`). h is also known for additional rows
+by its columns: h, learned by cross-fitting on the test rows (`ControlVariate`). h is also known for additional rows
 such as the training rows, whose target is not needed. With n test rows, m additional rows, N = n + m and means over
 them::
 
@@ -13,6 +13,11 @@ Weights are bounded below: where one would be smaller, all of them are shrunk to
 The estimand is unchanged if all rows have the same distribution. Only the columns of additional rows are used; the
 model, which may have been fitted on them, does not predict them. A feature whose donors are training rows is not
 among the columns that predict z, or the noise of these rows would count twice.
+
+The predictors of z are values, squares and levels of the columns; extreme values are clipped, so that no single row
+dominates. Predictors are selected forward, on rows other than those predicted, as long as the best of them correlates
+with the residuals more than the best of as many pure-noise predictors would (Donoho and Johnstone's bound). Where no
+predictor is selected in most folds, there is no control variate.
 """
 
 from __future__ import annotations
@@ -22,18 +27,25 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from subgrove._core.kinds import Floats
+from subgrove._core.execution import stream
+from subgrove._core.kinds import Floats, Rows
 from subgrove._core.text import first_of
 from subgrove._core.validate import warn
+from subgrove._data.encode import Design
 from subgrove._data.table import Table, read_like, read_table
-from subgrove._importance.control_variates import ControlVariate, ControlVariateFit
 from subgrove._scoring.estimate_variance import mean_variance, subgroup_variance
 from subgrove._scoring.feature_result import Calibration, FeatureResult, to_float32
 from subgrove.exceptions import InputError, ParameterError
 from subgrove.samplers.fit import reject_other_kinds, training_rows
 
 _MIN_WEIGHT = 0.1
+_FOLDS = 5
+_MAX_PREDICTORS = 6
+_MIN_ROWS = 50  # with fewer there is too little to learn from
+_MAX_ROWS = 20_000
+_MAX_ENTRIES = 4_000_000  # of the design matrix
 _MAX_DISTANCE = 4.5  # standard errors between test and additional rows: by chance in one case of a hundred thousand
 
 
@@ -76,7 +88,13 @@ def calibrated_scores(
         calibrated.append(_with_weights(score, variates, further.n_rows))
         if max((_distance(one.test, one.further) for one in variates), default=0.0) > _MAX_DISTANCE:
             shifted.append(score.title)
-    _warn_of_covariate_shift(shifted)
+    if shifted:
+        named = first_of([repr(name) for name in shifted], most=5)
+        warn(
+            f"Covariate shift: the rows to calibrate on differ from the test rows in columns that predict the "
+            f"importance of {named}, so calibrated estimates describe another "
+            f"population than the test rows. Read the uncalibrated result, or split rows at random."
+        )
     return tuple(calibrated)
 
 
@@ -94,16 +112,6 @@ def _distance(one: Floats, two: Floats) -> float:
     """Difference of two means in standard errors, if both samples have the same distribution."""
     error = np.concatenate([one, two]).std() * np.sqrt(1 / len(one) + 1 / len(two))
     return float(abs(one.mean() - two.mean()) / error) if error > 0 else 0.0
-
-
-def _warn_of_covariate_shift(features: Sequence[str]) -> None:
-    if features:
-        named = first_of([repr(name) for name in features], most=5)
-        warn(
-            f"Covariate shift: the rows to calibrate on differ from the test rows in columns that predict the "
-            f"importance of {named}, so calibrated estimates describe another "
-            f"population than the test rows. Read the uncalibrated result, or split rows at random."
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,14 +132,8 @@ class _JointVariates:
         n, m = len(test), len(further)
         shift = (further.mean(axis=0) - test.mean(axis=0)) * m / (n + m)
         test = test - test.mean(axis=0)
-        return cls(
-            test=test,
-            inverse=np.linalg.pinv(test.T @ test / n, hermitian=True),
-            further=np.atleast_2d(np.cov(further.T)),
-            shift=shift,
-            share=m / (n + m),
-            n_all=n + m,
-        )
+        inverse = np.linalg.pinv(test.T @ test / n, hermitian=True)
+        return cls(test, inverse, np.atleast_2d(np.cov(further.T)), shift, m / (n + m), n + m)
 
     def slopes(self, values: Floats, shrinkage: float) -> Floats:
         """Slopes of values of the test rows on the control variates: (lines, q)."""
@@ -150,10 +152,8 @@ class _JointVariates:
 def _with_weights(score: FeatureResult, variates: Sequence[ControlVariate], m: int) -> FeatureResult:
     """Return the scores as weighted means; weights are 1 where no control variate was found."""
     if not variates or m < 2:
-        unchanged = Calibration(
-            np.ones(len(score.code)), np.zeros(len(score.rows)), subgroup_variance(score, None), score
-        )
-        return replace(score, calibration=unchanged)
+        ones, none = np.ones(len(score.code)), np.zeros(len(score.rows))
+        return replace(score, calibration=Calibration(ones, none, subgroup_variance(score, None), score))
     joint = _JointVariates.of(variates)
     tilt = joint.test @ joint.inverse @ joint.shift
     shrinkage = min(1.0, (1.0 - _MIN_WEIGHT) / max(-float(tilt.min()), np.finfo(np.float64).tiny))
@@ -184,14 +184,9 @@ def _weighted(score: FeatureResult, values: Floats, weights: Floats) -> FeatureR
     counts = np.bincount(score.code, minlength=groups)
     sizes: Floats = np.bincount(score.code, weights=weights, minlength=groups).astype(np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
-        shifts = np.array(
-            [
-                np.bincount(score.code, weights=line * weights, minlength=groups) / sizes
-                - np.bincount(score.code, weights=line, minlength=groups) / counts
-                for line in values
-            ]
-        )
-    repeats = score.repeats + shifts[:, None, :]
+        weighted = [np.bincount(score.code, weights=line * weights, minlength=groups) / sizes for line in values]
+        plain = [np.bincount(score.code, weights=line, minlength=groups) / counts for line in values]
+    repeats = score.repeats + (np.array(weighted) - np.array(plain))[:, None, :]
     overall = (np.where(sizes > 0, repeats, 0.0) * sizes).sum(axis=2) / sizes.sum()
     for array in (repeats, overall, sizes):
         array.flags.writeable = False
@@ -213,3 +208,102 @@ def _subgroup_variance(
         own = mean_variance(joint.residuals(centred, slopes), None, score.excess[:, k] * n / counts[k])
         variances[:, k] = own + joint.variance(slopes)
     return variances
+
+
+@dataclass(frozen=True, eq=False)
+class ControlVariate:
+    """Predicted contributions of rows.
+
+    Attributes
+    ----------
+    test : float array (n,)
+        Out-of-fold predictions of the test rows.
+    further : float array (m,)
+        Predictions of the additional rows, the mean over folds.
+    columns : tuple of str
+        The columns that were selected in most folds.
+    """
+
+    test: Floats
+    further: Floats
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class ControlVariateFit:
+    """Design matrix and folds to predict contributions of test rows, shared by all features."""
+
+    test: Table
+    further: Table
+    design: Design
+    rows: Rows  # those that are fitted on
+    matrix: Floats  # their design matrix
+    fold: Rows
+
+    @classmethod
+    def of(cls, test: Table, further: Table, seed: int) -> ControlVariateFit:
+        """Choose the rows to fit on and their folds."""
+        design, rng = Design.robust(test, further), stream(seed, "calibration")
+        most = min(_MAX_ROWS, max(_MIN_ROWS, _MAX_ENTRIES // max(len(design.parts), 1)))
+        order = rng.permutation(test.n_rows)[:most]
+        return cls(test, further, design, order, design.matrix(test.rows(order)), np.arange(len(order)) % _FOLDS)
+
+    def predict(self, values: Floats, without: Collection[str]) -> ControlVariate | None:
+        """Predict values of the rows from other columns than these; None where no column is predictive."""
+        usable = np.array([one.column not in without for one in self.design.parts], dtype=np.bool_)
+        largest = float(np.abs(values).max(initial=0.0))
+        if len(self.rows) < _MIN_ROWS or not usable.any() or not 0 < largest < np.inf:
+            return None
+        target = values[self.rows] / largest
+        slopes = np.zeros((_FOLDS, len(usable)))
+        intercepts = np.zeros(_FOLDS)
+        for number in range(_FOLDS):
+            training = self.fold != number
+            selected, own = _forward_selection(self.matrix, target, training, usable)
+            slopes[number, selected] = own
+            intercepts[number] = target[training].mean() - self.matrix[training][:, selected].mean(axis=0) @ own
+        return self._predictions(slopes * largest, intercepts * largest)
+
+    def _predictions(self, slopes: Floats, intercepts: Floats) -> ControlVariate | None:
+        used = np.flatnonzero(slopes.any(axis=0))
+        often = np.flatnonzero(2 * (slopes != 0).sum(axis=0) > _FOLDS)
+        if not len(often):
+            return None
+        test = np.full(self.test.n_rows, intercepts.mean())
+        further = np.full(self.further.n_rows, intercepts.mean())
+        for at in used:
+            one, slope = self.design.parts[at], slopes[:, at].mean()
+            test += slope * self.design.numbers(self.test, one)
+            further += slope * self.design.numbers(self.further, one)
+        own = slopes[:, used][self.fold]
+        test[self.rows] = intercepts[self.fold] + (self.matrix[:, used] * own).sum(axis=1)
+        return ControlVariate(test, further, tuple(dict.fromkeys(self.design.parts[at].column for at in often)))
+
+
+def _forward_selection(
+    matrix: Floats, target: Floats, training: npt.NDArray[np.bool_], usable: npt.NDArray[np.bool_]
+) -> tuple[Rows, Floats]:
+    """Select predictors of the target on the training rows; return their positions and slopes."""
+    n = int(training.sum())
+    share = training / n
+    means = share @ matrix
+    spread = np.sqrt(np.maximum(share @ matrix**2 - means**2, 0.0))
+    candidates = usable & (spread > 0)
+    threshold = float(np.sqrt(2.0 * np.log(max(int(candidates.sum()), 2))))  # of the best of as many noise predictors
+    middle = target[training].mean()
+    residuals = np.where(training, target - middle, 0.0)
+    selected: list[int] = []
+    slopes = np.zeros(0)
+    while len(selected) < _MAX_PREDICTORS and candidates.any():
+        with np.errstate(divide="ignore", invalid="ignore"):
+            size = np.sqrt((residuals @ residuals) or np.inf)
+            strength = np.where(candidates, np.abs(residuals @ matrix) / spread / size, 0.0)
+        best = int(np.argmax(strength))
+        if strength[best] < threshold:
+            break
+        selected.append(best)
+        candidates[best] = False
+        design = matrix[training][:, selected] - means[selected]
+        slopes = np.linalg.lstsq(design, target[training] - middle, rcond=None)[0]
+        residuals[training] = target[training] - middle - design @ slopes
+    return np.array(selected, dtype=np.intp), slopes

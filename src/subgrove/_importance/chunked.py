@@ -71,10 +71,10 @@ def importance_of_chunks(spec: ImportanceSpec) -> ImportanceResult:
     given = spec.parse_given(features, columns.model)
 
     run = partial(run_chunks, n_jobs=spec.n_jobs, what="Drawing the sample")
-    drawn = _draw_rows(data, columns, spec.train, method, sample_size, spec.seed, run)
+    drawn = _draw_rows(data, columns, spec, method, sample_size, run)
     with _errors_of_sampled_rows(data):
         pilot = PilotRows.of(drawn.pilot, drawn.pilot_keys, columns, predictor, spec.losses, probabilities, drawn.all)
-        samplers = _fitted_samplers(method, given, features, pilot, drawn.training, spec.model, spec.seed)
+        samplers = _fitted_samplers(spec, method, features, given, pilot, drawn.training)
     batch_rows = working_memory() * 2**20 / (_COPIES * 8 * len(columns.model))
     work = ChunkWork(
         predictor=predictor,
@@ -186,10 +186,10 @@ def _errors_of_sampled_rows(data: ChunkedData) -> Iterator[None]:
 
 
 def _draw_rows(
-    data: ChunkedData, columns: ColumnRoles, train: Any, method: Any, size: int, seed: int, run: Any
+    data: ChunkedData, columns: ColumnRoles, spec: ImportanceSpec, method: Any, size: int, run: Any
 ) -> _DrawnRows:
     """Draw training and pilot rows at once: the first rows of a sample are a sample."""
-    fits = train is None and not isinstance(method, FittedSampler)
+    train, fits = spec.train, spec.train is None and not isinstance(method, FittedSampler)
     if isinstance(method, FittedSampler) and train is not None:
         raise ParameterError(
             "train has no effect here: the sampler is fitted already. Leave train out, or pass a sampler to be fitted "
@@ -202,12 +202,12 @@ def _draw_rows(
             f"half and evaluate the other. Pass training rows as train."
         )
     names = (*columns.model, *([columns.target] if columns.target not in columns.model else []))
-    sample = sample_rows(data, names, n + PILOT_ROWS, seed, columns.row_key, run)
+    sample = sample_rows(data, names, n + PILOT_ROWS, spec.seed, columns.row_key, run)
     frames = Frames(sample.table, ())
     first, others = frames.changed(slice(n), {}), frames.changed(slice(n, None), {})
     training, trained_on, n_sampled = (first, "sample", n) if fits else (None, "before", 0)
     if train is not None:
-        training, trained_on, n_sampled = _training_rows(train, columns, size, seed, run)
+        training, trained_on, n_sampled = _training_rows(train, columns, size, spec.seed, run)
     keys = (sample.keys[n:], sample.keys[:n])
     return _DrawnRows(training, others, *keys, sample.table, trained_on, n_sampled, sample.chunks)
 
@@ -223,13 +223,12 @@ def _training_rows(train: Any, columns: ColumnRoles, size: int, seed: int, run: 
 
 
 def _fitted_samplers(
+    spec: ImportanceSpec,
     method: Any,
-    given: Mapping[Feature, Given] | None,
     features: Sequence[Feature],
+    given: Mapping[Feature, Given] | None,
     pilot: PilotRows,
     training: Any,
-    model: Any,
-    seed: int,
 ) -> dict[Feature, FittedSampler]:
     """Return the fitted sampler of each feature; features with the same conditioning columns share one."""
     rows = None if training is None else pilot.only_columns(training)
@@ -240,7 +239,7 @@ def _fitted_samplers(
     samplers: dict[Feature, FittedSampler] = {}
     for columns, some in by_given.items():
         own = row_wise_sampler(conditional_on(method, columns, some[0], table.names))
-        fitted, _ = fitted_sampler(own, pilot.rows, table, rows, some, model, seed)
+        fitted, _ = fitted_sampler(own, pilot.rows, table, rows, some, spec.model, spec.seed)
         samplers |= dict.fromkeys(some, fitted)
     return {feature: samplers[feature] for feature in features}
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from subgrove._core.execution import RandomStateLike, read_seed
 from subgrove._core.html_views import ResultView
 from subgrove._core.text import count_of, listing
-from subgrove._core.validate import number_in, whole_number
+from subgrove._core.validate import number_in
 from subgrove._data.table import Kind
 from subgrove._importance.importance import importance
 from subgrove._importance.result import ImportanceResult
@@ -127,13 +127,13 @@ class DepthProfile(ResultView):
         >>> profile.subgroups["wind"].rules
         ('season in {WINTER, SPRING}', 'season in {SUMMER, FALL}')
         """
-        limit = whole_number("max_depth", max_depth, least=0)
         share = number_in("tolerance", tolerance, low=0.0, high=1.0)
         rows = _read_test(model, test)
         start = read_seed(random_state)
         if isinstance(loss, list | tuple):
             raise ParameterError(f"loss must be one loss here; got {len(loss)} of them. Compute a profile for each.")
-        settings = TreeSettings.checked(tree, limit, min_samples_leaf, alpha, select_depth=True, tolerance=share)
+        settings = TreeSettings.checked(tree, max_depth, min_samples_leaf, alpha)
+        settings = replace(settings, select_depth=True, tolerance=share)
         groups = grow_all_trees(train, settings, features, given, kinds, sample_weight, n_jobs)
         if rows is None:
             return cls(groups)
@@ -174,7 +174,7 @@ class DepthProfile(ResultView):
         if not self.importance:
             return table
         estimates = {
-            (line["feature"], depth): {name: line[name] for name in _COLUMNS}
+            (line["feature"], depth): line
             for depth, result in self.importance.items()
             for line in replace(result, backend="pandas").overall.to_dict("records")
         }
@@ -199,9 +199,8 @@ class DepthProfile(ResultView):
 
     def __repr__(self) -> str:
         deepest = self.full_depth.parameters["max_depth"]
-        return listing(
-            f"<DepthProfile of {count_of(len(self.choices), 'feature')}, depth 0 to {deepest}>", self.reasons
-        )
+        head = f"<DepthProfile of {count_of(len(self.choices), 'feature')}, depth 0 to {deepest}>"
+        return listing(head, self.reasons)
 
 
 def _read_test(model: Any, test: Any) -> tuple[Any, Any] | None:

@@ -30,17 +30,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from subgrove._core.html_views import html_of
+from subgrove._core.html_views import HtmlView
 from subgrove._core.text import count_of, first_of, number, percent
+from subgrove._importance import tables
 from subgrove._importance.intervals import adjusted_p_values
-from subgrove._importance.tables import (
-    ImportanceData,
-    is_unrealistic,
-    overall_line,
-    sampler_choices,
-    score_of,
-    subgroup_lines,
-)
 from subgrove._scoring.estimate_variance import ONE_SIDED
 from subgrove._scoring.feature_result import FeatureResult
 
@@ -63,7 +56,7 @@ NEGLIGIBLE = 0.1
 GAIN, BASELINE = "the gain over the best constant prediction", "the baseline loss"
 
 
-def reference_of(result: ImportanceData, at: int) -> tuple[float, str]:
+def reference_of(result: tables.ImportanceData, at: int) -> tuple[float, str]:
     """Return what the sizes of importances are compared with, and its name."""
     constant = (result.settings.get("constant_loss") or {}).get(result.losses[at])
     gain = 0.0 if constant is None else constant - result.baseline[at]
@@ -112,25 +105,27 @@ def has_lower_bound(line: Mapping[str, Any]) -> bool:
 
 
 def overall_findings(
-    result: ImportanceData, at: int, share: float | None = IMPORTANT, *, checked: bool = True
+    result: tables.ImportanceData, at: int, share: float | None = IMPORTANT, *, checked: bool = True
 ) -> dict[str, tuple[dict[str, Any], Finding]]:
     """Return the line of each feature in `overall`, with adjusted p-values, and what may be concluded from it.
 
     `checked` is False for conclusions about shuffled rows, realistic or not.
     """
-    lines = adjusted_p_values([overall_line(result, score, at) for score in result.scores])
-    return {
-        score.title: (line, _finding(result, at, line, share, checked and is_unrealistic(score)))
-        for score, line in zip(result.scores, lines, strict=True)
-    }
+    lines = adjusted_p_values([tables.overall_line(result, score, at) for score in result.scores])
+    gain, found = reference_of(result, at)[0], {}
+    for score, line in zip(result.scores, lines, strict=True):
+        unrealistic = checked and tables.is_unrealistic(score)
+        found[score.title] = line, finding_of(line, gain, result.level, unrealistic=unrealistic, share=share)
+    return found
 
 
 def subgroup_findings(
-    result: ImportanceData, score: FeatureResult, at: int, share: float | None = IMPORTANT
+    result: tables.ImportanceData, score: FeatureResult, at: int, share: float | None = IMPORTANT
 ) -> list[tuple[dict[str, Any], Finding]]:
     """Return the same for the subgroups of a feature; p-values are adjusted for their number."""
-    lines = adjusted_p_values(subgroup_lines(result, score, at))
-    return [(line, _finding(result, at, line, share, is_unrealistic(score))) for line in lines]
+    gain, unrealistic = reference_of(result, at)[0], tables.is_unrealistic(score)
+    lines = adjusted_p_values(tables.subgroup_lines(result, score, at))
+    return [(line, finding_of(line, gain, result.level, unrealistic=unrealistic, share=share)) for line in lines]
 
 
 def differs(most: tuple[float, float], least: tuple[float, float], n_subgroups: int, level: float) -> bool:
@@ -154,15 +149,8 @@ def differs(most: tuple[float, float], least: tuple[float, float], n_subgroups: 
     return bool(most[0] - least[0] > margin)
 
 
-def _finding(
-    result: ImportanceData, at: int, line: Mapping[str, Any], share: float | None, unrealistic: bool
-) -> Finding:
-    gain, _ = reference_of(result, at)
-    return finding_of(line, gain, result.level, unrealistic=unrealistic, share=share)
-
-
 @dataclass(frozen=True)
-class Explanation:
+class Explanation(HtmlView):
     """Sentences about the importance of a feature, as returned by `ImportanceResult.explain`.
 
     Attributes
@@ -193,27 +181,24 @@ class Explanation:
     def __repr__(self) -> str:
         return str(self)
 
-    def _repr_html_(self) -> str:
-        return html_of(self)
 
-
-def explained(result: ImportanceData, feature: Any, min_share: float = IMPORTANT) -> Explanation:
+def explained(result: tables.ImportanceData, feature: Any, min_share: float = IMPORTANT) -> Explanation:
     """Return how a feature was resampled, what that costs, where, and whether the estimate is reliable."""
-    score = score_of(result.scores, feature)
+    score = tables.score_of(result.scores, feature)
     losses = range(len(result.losses))
     sentences = [*resampling_sentences(result, score)]
     sentences += [sentence for at in losses for sentence in _cost_sentences(result, score, at, min_share)]
     sentences += _calibration_sentences(result, score)
-    if all(result.per_row_losses) and not is_unrealistic(score):
+    if all(result.per_row_losses) and not tables.is_unrealistic(score):
         sentences += [sentence for at in losses for sentence in _subgroup_sentences(result, score, at)]
     return Explanation(score.title, (*sentences, *_fidelity_sentences(score)))
 
 
-def resampling_sentences(result: ImportanceData, score: FeatureResult) -> list[str]:
+def resampling_sentences(result: tables.ImportanceData, score: FeatureResult) -> list[str]:
     """Return how a feature was resampled, and why."""
     if _is_loco(result):
         return []
-    choices = sampler_choices(result).get(score.title, [])
+    choices = tables.sampler_choices(result).get(score.title, [])
     if not choices:
         sampler = result.settings.get("sampler")
         return [f"{score.title} is resampled by the sampler {sampler!r}{_conditioning(score)}."]
@@ -231,7 +216,7 @@ def _conditioning(score: FeatureResult) -> str:
     return f", given {first_of(score.conditioning)}" if score.conditioning else ""
 
 
-def _cost_sentences(result: ImportanceData, score: FeatureResult, at: int, share: float) -> list[str]:
+def _cost_sentences(result: tables.ImportanceData, score: FeatureResult, at: int, share: float) -> list[str]:
     line, finding = overall_findings(result, at, share)[score.title]
     sentences = [_cost(result, score, at, line)]
     if np.isnan(line["std_error"]):
@@ -247,7 +232,7 @@ def _cost_sentences(result: ImportanceData, score: FeatureResult, at: int, share
     return sentences
 
 
-def _cost(result: ImportanceData, score: FeatureResult, at: int, line: dict[str, Any]) -> str:
+def _cost(result: tables.ImportanceData, score: FeatureResult, at: int, line: dict[str, Any]) -> str:
     baseline, estimate = result.baseline[at], line["estimate"]
     start = f"{'Refitting without' if _is_loco(result) else 'Resampling'} {score.title}"
     if result.per_row_losses[at]:
@@ -268,7 +253,7 @@ def _cost(result: ImportanceData, score: FeatureResult, at: int, line: dict[str,
 
 
 def _conclusion(
-    result: ImportanceData, score: FeatureResult, at: int, line: dict[str, Any], finding: Finding, limit: str
+    result: tables.ImportanceData, score: FeatureResult, at: int, line: dict[str, Any], finding: Finding, limit: str
 ) -> str:
     """Return what may be concluded, by the rule that the report uses too; `limit` is the size that counts."""
     name, loss = score.title, _loss(result, at)
@@ -291,7 +276,7 @@ def _conclusion(
     }[finding]
 
 
-def _calibration_sentences(result: ImportanceData, score: FeatureResult) -> list[str]:
+def _calibration_sentences(result: tables.ImportanceData, score: FeatureResult) -> list[str]:
     calibration = score.calibration
     if calibration is None or not calibration.is_used:
         return []
@@ -303,9 +288,9 @@ def _calibration_sentences(result: ImportanceData, score: FeatureResult) -> list
     ]
 
 
-def _subgroup_sentences(result: ImportanceData, score: FeatureResult, at: int) -> list[str]:
+def _subgroup_sentences(result: tables.ImportanceData, score: FeatureResult, at: int) -> list[str]:
     """Return where the feature is most and least important, if subgroups differ significantly."""
-    lines = [line for line in subgroup_lines(result, score, at) if line["n"] and not np.isnan(line["std_error"])]
+    lines = [line for line in tables.subgroup_lines(result, score, at) if line["n"] and not np.isnan(line["std_error"])]
     if len({line["rule"] for line in lines}) < max(2, len(lines)):
         return []  # without subgroups, or with the same ones in both folds
     if not any(line["estimate"] or line["std_error"] for line in lines):
@@ -331,25 +316,24 @@ def _fidelity_sentences(score: FeatureResult) -> list[str]:
     if check.verdict == "passed":
         auc = "" if np.isnan(check.auc) else f" (AUC {check.auc:.2f} of a classifier of resampled against real rows)"
         return [f"Rows with {score.title} resampled are realistic{auc}."]
-    if check.verdict == "small difference":
-        return [f"Resampled values differ from real ones, but not much: {check.reason}."]
-    if check.verdict == "uncertain sampler":
-        return [f"The sampler of {score.title} is uncertain: {check.reason}."]
-    if check.verdict == "failed":
-        return [f"This estimate is unreliable: {check.reason}."]
-    return [f"Whether resampled rows are realistic is unknown: {check.reason}."]
+    finding = {
+        "small difference": "Resampled values differ from real ones, but not much",
+        "uncertain sampler": f"The sampler of {score.title} is uncertain",
+        "failed": "This estimate is unreliable",
+    }.get(check.verdict, "Whether resampled rows are realistic is unknown")
+    return [f"{finding}: {check.reason}."]
 
 
-def _loss(result: ImportanceData, at: int) -> str:
+def _loss(result: tables.ImportanceData, at: int) -> str:
     return result.losses[at].replace("_", " ")
 
 
-def _is_loco(result: ImportanceData) -> bool:
+def _is_loco(result: tables.ImportanceData) -> bool:
     return bool(result.settings.get("method") == "loco")
 
 
-def _is_conditional(score: FeatureResult, result: ImportanceData) -> bool:
-    if any(choice.selected != "marginal" for choice in sampler_choices(result).get(score.title, [])):
+def _is_conditional(score: FeatureResult, result: tables.ImportanceData) -> bool:
+    if any(choice.selected != "marginal" for choice in tables.sampler_choices(result).get(score.title, [])):
         return True
     return bool(score.conditioning) or result.settings.get("sampler") in ("knockoffs", "imputation", "auto")
 

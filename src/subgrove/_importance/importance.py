@@ -280,7 +280,7 @@ def _result(
         row_mask=row_mask,
         predictions=context.prediction_values,
         residuals=residuals,
-        _source=ScoringSource.of(context, spec, data, fitted),
+        _source=ScoringSource.of(context, spec, data),
     )
 
 

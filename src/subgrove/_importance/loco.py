@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -159,16 +158,14 @@ def fit_again(model: Any, refit: Refit | None, X: Any, y: Any, about: str, remed
 
 
 def _unfitted(model: Any) -> Any:
-    """Return an unfitted copy of a model."""
+    """Return an unfitted copy of a model; a plain copy if it has no parameters that scikit-learn can read."""
+    from sklearn.base import clone
+
     if not hasattr(model, "fit"):
         raise ParameterError(
             f"model ({type(model).__name__}) has no fit, so it cannot be refitted. Pass refit=function(X, y)."
         )
-    if hasattr(model, "get_params"):
-        from sklearn.base import clone
-
-        return clone(model)
-    return copy.deepcopy(model)
+    return clone(model, safe=hasattr(model, "get_params"))
 
 
 def _training(train: Any) -> tuple[Any, Any]:

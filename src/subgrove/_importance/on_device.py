@@ -15,7 +15,6 @@ from subgrove._importance.spec import (
     EvaluationRows,
     FittedRows,
     ImportanceSpec,
-    fit_sampler,
     read_rows,
     versions,
     warn_of_same_rows,
@@ -46,9 +45,7 @@ def importance_on_device(spec: ImportanceSpec) -> ImportanceResult:
         spec, host, on_host(spec.y), on_host(spec.sample_weight), model.classes or (), probabilities=probabilities
     )
     train = None if spec.train is None else host_table(spec.train, model.columns, "train")
-    sampler, table = fit_sampler(
-        spec.sampler, data.given, data.rows, data.table, train, data.features, model, spec.seed
-    )
+    sampler, table = spec.fit_sampler(data.rows, data.table, train, data.features, data.given)
     frames = Frames(data.rows, table.columns, sampler.train)
     sampled = (sampler, table, data.weights, spec.seed)
     checker = FidelityChecker.of(frames, data.table, *sampled) if spec.check_fidelity else None

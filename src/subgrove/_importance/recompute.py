@@ -6,22 +6,23 @@ A result refers to it; it is neither saved nor pickled, for it holds the model a
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from subgrove._core.execution import stream
 from subgrove._core.kinds import Floats, Rows
 from subgrove._core.validate import warn, whole_number
+from subgrove._data.from_containers import names_and_rows
 from subgrove._data.replace_columns import Frames
-from subgrove._data.table import Table, fingerprint, read_table
+from subgrove._data.table import Table, fingerprint, read_once, read_table
 from subgrove._importance.intervals import monte_carlo_variances
-from subgrove._importance.spec import EvaluationRows, FittedRows, ImportanceSpec, fit_sampler
-from subgrove._importance.tables import ResultInputs
-from subgrove._models.predictor import Predictor
+from subgrove._importance.spec import EvaluationRows, ImportanceSpec
+from subgrove._importance.tables import ImportanceData, ResultInputs
 from subgrove._scoring.context import ScoringContext
 from subgrove._scoring.feature_result import FeatureResult
 from subgrove._scoring.row_losses import describe_baseline_row, names_of
@@ -29,10 +30,10 @@ from subgrove._scoring.score import score_features
 from subgrove._subgroups import Partition, find_subgroups
 from subgrove.exceptions import InputError, ParameterError, SubgroveWarning, UnseenValueWarning
 from subgrove.samplers.base import Feature, FittedSampler, title
-from subgrove.samplers.fit import training_rows
 from subgrove.samplers.given import Given, accepts_given, narrowed
 
 MAX_SINGLE = 3  # columns that have a step of their own; the others are added together
+Result = TypeVar("Result", bound=ImportanceData)
 Block = tuple[str, ...]  # columns that are added in one step
 CHECKED_ROWS = 100  # predicted to check that the model is the same
 _TOLERANCE = 1e-6  # relative difference of losses that may be due to other batches
@@ -51,18 +52,12 @@ class ScoringSource(ResultInputs):
         Model, losses and settings; table, frames and sampler are filled in when a feature is scored again.
     trees : mapping
         Fitted samplers of the features that are resampled within the subgroups of a tree.
-    sampler : object
-        The sampler that the user passed.
-    sets : mapping or None
+    spec : ImportanceSpec
+        The arguments, without those of the test rows.
+    given : mapping or None
         Conditioning columns of each feature.
     rows : table
         The rows that are resampled.
-    names : tuple of str
-        Their columns.
-    train : table or None
-        Training rows.
-    model : object
-        The user's model.
     uses_training_donors : bool
         Whether resampled values come from training rows.
     clusters : int array or None
@@ -73,20 +68,15 @@ class ScoringSource(ResultInputs):
 
     context: ScoringContext
     trees: Mapping[Feature, FittedSampler]
-    sampler: Any
-    sets: Mapping[Feature, Given] | None
+    spec: ImportanceSpec
+    given: Mapping[Feature, Given] | None
     rows: Any
-    names: tuple[str, ...]
-    train: Any
-    model: Any
     uses_training_donors: bool = False
     clusters: Rows | None = None
     selected: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @classmethod
-    def of(
-        cls, context: ScoringContext, spec: ImportanceSpec, data: EvaluationRows, fitted: FittedRows
-    ) -> ScoringSource:
+    def of(cls, context: ScoringContext, spec: ImportanceSpec, data: EvaluationRows) -> ScoringSource:
         """Return the source of a result."""
         samplers = {feature: context.sampler.of_feature(context.table, feature)[0] for feature in data.features}
         trees = {feature: one for feature, one in samplers.items() if one.split_columns(feature) is not None}
@@ -94,21 +84,22 @@ class ScoringSource(ResultInputs):
         checker = context.fidelity_checker
         checker = None if checker is None else replace(checker, resample=nothing, on_halves=None)
         light = replace(context, frames=nothing, table=nothing, sampler=nothing, fidelity_checker=checker)
-        light = replace(light, predictor=context.predictor.fresh())
         return cls(
-            context=light,
+            context=replace(light, predictor=context.predictor.fresh()),
             trees=trees,
             subgroups=reporting_subgroups(samplers),
-            sampler=spec.sampler,
-            sets=data.given,
-            rows=context.frames.X,
-            names=tuple(context.frames.names),
-            train=fitted.train,
-            model=spec.model,
+            spec=replace(spec, X=None, y=None, sample_weight=None, groups=None),
+            given=data.given,
+            rows=data.rows,
             uses_training_donors=context.sampler.uses_training_donors,
             clusters=data.table.clusters,
             selected={name: tuple(one.selected for one in of) for name, of in context.sampler.selections().items()},
         )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return names_and_rows(self.rows)[0]
 
     @property
     def table(self) -> Table:
@@ -121,7 +112,7 @@ class ScoringSource(ResultInputs):
 
     def given_for(self, feature: Feature) -> tuple[str, ...]:
         """Return the columns that a feature may be conditional on."""
-        given = None if self.sets is None else self.sets.get(feature)
+        given = None if self.given is None else self.given.get(feature)
         allowed = self.names if given is None else given
         return tuple(name for name in allowed if name not in feature)
 
@@ -133,105 +124,44 @@ class ScoringSource(ResultInputs):
     def restricted(self, feature: Feature, columns: frozenset[str]) -> tuple[FeatureResult, int]:
         """Return the result with the feature's tree pruned to some columns, and the number of predicted rows."""
         fitted = self.trees[feature].restricted(feature, columns)
-        return self._scored(fitted, fitted.read(self.rows).with_clusters(self.clusters), feature)
-
-    def fitted_context(self, features: Sequence[Feature]) -> ScoringContext:
-        """Return the context with the sampler fitted again as it was."""
-        fitted, read = fit_sampler(
-            self.sampler, self.sets, self.rows, self.table, self.train, features, self.model, self.context.seed
-        )
-        return self._with_sampler(fitted, read, self.context.predictor.fresh())
+        context = self._with_sampler(fitted, fitted.read(self.rows).with_clusters(self.clusters))
+        return self._scored(replace(context, fidelity_checker=None), feature)
 
     def refitted(self, feature: Feature, columns: tuple[str, ...], *, check: bool = False) -> tuple[FeatureResult, int]:
         """Return the result with the sampler fitted again, conditional on some columns; `check` its fidelity, too.
 
         Where a sampler was selected for the feature, it is not compared with other candidates again.
         """
-        given, sampler = {feature: columns}, narrowed(self.sampler, self.selected.get(title(feature), ()))
-        fitted, read = fit_sampler(
-            sampler, given, self.rows, self.table, self.train, [feature], self.model, self.context.seed
-        )
-        return self._scored(fitted, read, feature, check=check)
+        spec = replace(self.spec, sampler=narrowed(self.spec.sampler, self.selected.get(title(feature), ())))
+        fitted = spec.fit_sampler(self.rows, self.table, spec.train, [feature], {feature: columns})
+        context = self._with_sampler(*fitted)
+        return self._scored(context if check else replace(context, fidelity_checker=None), feature)
 
-    def sampler_variance(
-        self,
-        results: Sequence[FeatureResult],
-        losses: tuple[str, ...],
-        n_resamples: int,
-        *,
-        learned: bool,
-        n_jobs: int | None,
-    ) -> tuple[list[FeatureResult], Predictor]:
-        """Return the results with their variance over samplers fitted on halves of train, and the model used.
+    def fitted_context(self, features: Sequence[Feature], train: Any = None) -> ScoringContext:
+        """Return the context with the sampler fitted again: as it was, or on other training rows."""
+        train = self.spec.train if train is None else train
+        return self._with_sampler(*self.spec.fit_sampler(self.rows, self.table, train, features, self.given))
 
-        For smooth statistics, the variance over halves equals the variance of the whole over other training rows: a
-        half has twice the variance, and half of it is observed, because two halves of the same rows are correlated.
-        Draws of resamples are independent; their variance is subtracted. `learned` is False for a sampler that learns
-        nothing from its training rows.
-        """
-        predictor = self.context.predictor.fresh()
-        variances = np.zeros((len(results), len(losses)))
-        if learned:
-            features = [result.feature for result in results]
-            variances = self._variance_over_halves(features, losses, n_resamples, predictor, n_jobs)
-        varied = [
-            replace(result, sampler_variance=own, sampler_resamples=n_resamples)
-            for result, own in zip(results, variances, strict=True)
-        ]
-        return varied, predictor
+    def scores(
+        self, context: ScoringContext, features: Sequence[Feature], losses: tuple[str, ...], n_jobs: int | None
+    ) -> list[FeatureResult]:
+        """Return the scores of features for some losses and a fixed number of repeats, without further analyses."""
+        plain = replace(context, prediction_values=None, adaptive=None, fidelity_checker=None)
+        return [self.of_losses(score, losses) for score in score_features(plain, features, n_jobs)]
 
-    def _variance_over_halves(
-        self,
-        features: Sequence[Feature],
-        losses: tuple[str, ...],
-        n_resamples: int,
-        predictor: Predictor,
-        n_jobs: int | None,
-    ) -> Floats:
-        rows = training_rows(self.train)
-        train, table = read_table(rows, argument="train", lenient=True), self.table
-        frames, size = Frames(rows, train.columns), train.n_rows // 2
-        seed, per_row = self.context.seed, [one.per_row for one in self.context.losses.losses if one.name in losses]
-        repeats = int(np.clip(self.context.n_repeats, _MIN_REPEATS, _MAX_REPEATS))
-        estimates, draws = [], []
-        for number in range(n_resamples):
-            rng = stream(seed, f"partition {number}")
-            half = frames.changed(np.sort(rng.permutation(train.n_rows)[:size]), {})
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", SubgroveWarning)  # they were given for the whole of train
-                fitted, read = fit_sampler(self.sampler, self.sets, self.rows, table, half, features, self.model, seed)
-                context = replace(
-                    self._with_sampler(fitted, read, predictor),
-                    n_repeats=repeats,
-                    seed=int(rng.integers(2**62)),
-                    prediction_values=None,
-                    adaptive=None,
-                    fidelity_checker=None,
-                )
-                scores = [self.of_losses(score, losses) for score in score_features(context, features, n_jobs)]
-            estimates.append([score.overall.mean(axis=1) for score in scores])
-            draws.append([monte_carlo_variances(score, per_row) for score in scores])
-        excess = np.var(estimates, axis=0, ddof=1) - np.mean(draws, axis=0)
-        return np.asarray(np.maximum(excess, 0.0) * size / (train.n_rows - size))
-
-    def _with_sampler(self, fitted: FittedSampler, table: Table, predictor: Predictor) -> ScoringContext:
-        frames = Frames(self.rows, table.columns, fitted.train)
+    def _with_sampler(self, fitted: FittedSampler, table: Table) -> ScoringContext:
+        frames, predictor = Frames(self.rows, table.columns, fitted.train), self.context.predictor.fresh()
         context = replace(self.context, sampler=fitted, table=table, frames=frames, predictor=predictor)
         if (checker := context.fidelity_checker) is None:
             return context
         again = partial(fitted.resample, table, weights=context.weights, exact=False)
         return replace(context, fidelity_checker=replace(checker, frames=frames, resample=again))
 
-    def _scored(
-        self, fitted: FittedSampler, table: Table, feature: Feature, *, check: bool = False
-    ) -> tuple[FeatureResult, int]:
-        predictor = self.context.predictor.fresh()
-        context = self._with_sampler(fitted, table, predictor)
-        context = context if check else replace(context, fidelity_checker=None)
+    def _scored(self, context: ScoringContext, feature: Feature) -> tuple[FeatureResult, int]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnseenValueWarning)  # was given when the result was computed
             (result,) = score_features(context, [feature])
-        return result, predictor.n_rows
+        return result, context.predictor.n_rows
 
     def check_unchanged(self, expected_fingerprint: str) -> int:
         """Check that rows and model are those of the result; return the number of predicted rows."""
@@ -272,29 +202,66 @@ def reporting_subgroups(samplers: Mapping[Feature, FittedSampler]) -> dict[Featu
     return {feature: groups for feature, groups in subgroups.items() if groups is not None}
 
 
-def read_resamples(n_resamples: Any, trained_on: str) -> int:
-    """Return the number of resamples; raise unless the sampler was fitted on `train`."""
-    n = whole_number("n_resamples", n_resamples, least=2)
-    if trained_on == "cross-fitted":
+def with_sampler_variance(result: Result, n_resamples: Any, n_jobs: int | None) -> Result:
+    """Return a result with its variance over samplers fitted on halves of train."""
+    n, settings = whole_number("n_resamples", n_resamples, least=2), result.settings
+    if settings["trained_on"] == "cross-fitted":
         raise ParameterError(
             "with_sampler_variance fits the sampler on halves of the training rows, but this sampler was cross-fitted "
             "on the test rows. Pass train to importance."
         )
-    if trained_on == "before":
+    if settings["trained_on"] == "before":
         raise ParameterError(
             "with_sampler_variance fits the sampler again, but it was passed fitted. Pass one to be fitted, such as "
             "sampler='subgroups', with train."
         )
-    return n
+    source = stored_inputs(result._source, "with_sampler_variance")
+    variances, predicted = np.zeros((len(result.scores), len(result.losses))), Counter[str]()
+    if settings["trained_on"] != "nothing":  # a sampler that learns nothing does not vary
+        with read_once(source.rows):
+            variances, predicted = _variance_over_halves(source, result, n, n_jobs)
+    varied = zip(result.scores, variances, strict=True)
+    scores = tuple(replace(score, sampler_variance=own, sampler_resamples=n) for score, own in varied)
+    counts = {name: settings[name] + more for name, more in predicted.items()}
+    return replace(result, scores=scores, settings={**settings, **counts, "sampler_resamples": n})
+
+
+def _variance_over_halves(
+    source: ScoringSource, result: ImportanceData, n_resamples: int, n_jobs: int | None
+) -> tuple[Floats, Counter[str]]:
+    """Return the variance over samplers fitted on halves of train, and the numbers of predicted rows and of calls.
+
+    For smooth statistics, the variance over halves equals the variance of the whole over other training rows: a half
+    has twice the variance, and half of it is observed, because two halves of the same rows are correlated. Draws of
+    resamples are independent; their variance is subtracted.
+    """
+    rows, features = source.spec.train, [score.feature for score in result.scores]
+    train = read_table(rows, argument="train", lenient=True)
+    frames, size = Frames(rows, train.columns), train.n_rows // 2
+    repeats = int(np.clip(source.context.n_repeats, _MIN_REPEATS, _MAX_REPEATS))
+    estimates, draws, predicted = [], [], Counter[str]()
+    for number in range(n_resamples):
+        rng = stream(source.context.seed, f"partition {number}")
+        half = frames.changed(np.sort(rng.permutation(train.n_rows)[:size]), {})
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SubgroveWarning)  # they were given for the whole of train
+            fitted = source.fitted_context(features, half)
+            context = replace(fitted, n_repeats=repeats, seed=int(rng.integers(2**62)))
+            scores = source.scores(context, features, result.losses, n_jobs)
+        estimates.append([score.overall.mean(axis=1) for score in scores])
+        draws.append([monte_carlo_variances(score, result.per_row_losses) for score in scores])
+        predicted.update(n_rows_predicted=context.predictor.n_rows, n_calls=context.predictor.n_calls)
+    excess = np.var(estimates, axis=0, ddof=1) - np.mean(draws, axis=0)
+    return np.asarray(np.maximum(excess, 0.0) * size / (train.n_rows - size)), predicted
 
 
 def conditioning_blocks(source: ScoringSource, feature: Feature, others: tuple[str, ...]) -> tuple[Block, ...]:
     """Return the columns to condition on, step by step: the strongest dependence first, weak ones together."""
     if not others:
         return ()
-    if not accepts_given(source.sampler):
+    if not accepts_given(source.spec.sampler):
         return (others,)
-    train = source.rows if source.train is None else training_rows(source.train)
+    train = source.rows if source.spec.train is None else source.spec.train
     columns = _by_dependence(train, feature, others)
     if len(columns) <= MAX_SINGLE + 1:
         return tuple((name,) for name in columns)

@@ -14,39 +14,28 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from subgrove._core.execution import RandomStateLike, progress_bar, read_seed, stream
-from subgrove._core.html_views import ResultView
 from subgrove._core.kinds import Floats
 from subgrove._core.text import lines_of, with_errors
-from subgrove._core.validate import names_arguments, reject_another_index, whole_number
+from subgrove._core.validate import names_arguments, proportion, reject_another_index, whole_number
 from subgrove._data.replace_columns import Frames
 from subgrove._data.table import read_table
 from subgrove._data.to_containers import table_of_lines
+from subgrove._importance import intervals
 from subgrove._importance.importance import importance
-from subgrove._importance.intervals import (
-    MODEL,
-    MONTE_CARLO,
-    SAMPLER,
-    TEST_ROWS,
-    adjusted_p_values,
-    interval_columns,
-    label,
-    monte_carlo_variances,
-)
 from subgrove._importance.loco import Refit, fit_again
 from subgrove._importance.result import ImportanceResult
-from subgrove._importance.storage import read_result, write_result
-from subgrove._importance.tables import checked_level, loss_column
+from subgrove._importance.storage import StoredResult
+from subgrove._importance.tables import loss_column
 from subgrove.exceptions import InputError, ParameterError, SubgroveWarning
 
 
 @dataclass(frozen=True, eq=False)
-class RefitsResult(ResultView):
+class RefitsResult(StoredResult):
     """Importance of features for a model class: the mean over models fitted on random splits.
 
     Attributes
@@ -85,6 +74,7 @@ class RefitsResult(ResultView):
     """
 
     _tables = ("overall", "refits")
+    _kind = "importance over refits"
 
     features: tuple[str, ...]
     losses: tuple[str, ...]
@@ -102,21 +92,14 @@ class RefitsResult(ResultView):
         ratio = 1.0 / n_refits + self.settings["n_test"] / self.settings["n_train"]
         errors = np.sqrt(ratio * self.estimates.var(axis=2, ddof=1))
         freedom = np.full(len(self.features), n_refits - 1.0)
-        lines = []
+        lines, sources = [], (intervals.TEST_ROWS, intervals.MONTE_CARLO, intervals.SAMPLER, intervals.MODEL)
         for at in range(len(self.losses)):
-            columns = interval_columns(self.estimates[at].mean(axis=1), errors[at], freedom, self.level)
+            columns = intervals.interval_columns(self.estimates[at].mean(axis=1), errors[at], freedom, self.level)
             for k, feature in enumerate(self.features):
-                lines.append(
-                    {
-                        **loss_column(self.losses, at),
-                        "feature": feature,
-                        "n": int(self.settings["n_test"]),
-                        **{name: float(values[k]) for name, values in columns.items()},
-                        "mc_error": float(self.mc_error[at, k]),
-                        "noise": label((TEST_ROWS, MONTE_CARLO, SAMPLER, MODEL)),
-                    }
-                )
-        return table_of_lines(self.backend, adjusted_p_values(lines))
+                line = {**loss_column(self.losses, at), "feature": feature, "n": int(self.settings["n_test"])}
+                line |= {name: float(values[k]) for name, values in columns.items()}
+                lines.append(line | {"mc_error": float(self.mc_error[at, k]), "noise": intervals.label(sources)})
+        return table_of_lines(self.backend, intervals.adjusted_p_values(lines))
 
     @property
     def refits(self) -> Any:
@@ -137,21 +120,7 @@ class RefitsResult(ResultView):
         level : float
             Coverage of the intervals, between 0 and 1.
         """
-        return replace(self, level=checked_level(level))
-
-    def _write_json(self, path: Path) -> None:
-        write_result("importance over refits", self, path)
-
-    @classmethod
-    def load(cls, path: str | Path) -> RefitsResult:
-        """Read a JSON file that `save` wrote.
-
-        Parameters
-        ----------
-        path : str or path
-            The file.
-        """
-        return read_result("importance over refits", cls, path)
+        return replace(self, level=proportion("level", level))
 
     def __repr__(self) -> str:
         found = self._largest_first()
@@ -236,8 +205,7 @@ def importance_over_refits(
     [True, True, True]
     """
     refits = whole_number("n_refits", n_refits, least=2)
-    start = read_seed(random_state)
-    splits = _read_splits(X, y, test_share, start)
+    splits = _Splits.read(X, y, test_share, read_seed(random_state))
     options = {
         "sampler": sampler,
         "features": features,
@@ -269,7 +237,7 @@ def _importance_of_refit(
 def _mean_over_refits(results: Sequence[ImportanceResult], splits: _Splits) -> RefitsResult:
     first = results[0]
     estimates = np.array([[score.overall.mean(axis=1) for score in one.scores] for one in results])
-    draws = [[monte_carlo_variances(score, one.per_row_losses) for score in one.scores] for one in results]
+    draws = [[intervals.monte_carlo_variances(score, one.per_row_losses) for score in one.scores] for one in results]
     settings = {
         **first.settings,
         "method": "importance over refits",
@@ -293,23 +261,6 @@ def _mean_over_refits(results: Sequence[ImportanceResult], splits: _Splits) -> R
     )
 
 
-def _read_splits(X: Any, y: Any, test_share: Any, seed: int) -> _Splits:
-    table = read_table(X, lenient=True)
-    n_rows = table.n_rows
-    reject_another_index(X, y=y)
-    if len(y) != n_rows:
-        raise InputError(f"y has {len(y)} values, but X has {n_rows} rows. Pass one value of y for each row of X.")
-    if isinstance(test_share, bool) or not isinstance(test_share, int | float | np.number) or not 0 < test_share < 1:
-        raise ParameterError(f"test_share must be a number between 0 and 1; got {test_share!r}.")
-    n_test = round(float(test_share) * n_rows)
-    if not 2 < n_test < n_rows - 1:
-        raise ParameterError(
-            f"test_share={test_share!r} of {n_rows} rows leaves {n_test} test rows and "
-            f"{n_rows - n_test} training rows. Pass more rows, or another share."
-        )
-    return _Splits(Frames(X, table.columns), y, n_rows, n_test, seed)
-
-
 @dataclass(frozen=True, eq=False)
 class _Splits:
     """Random splits into training and test rows, one for each refit."""
@@ -319,6 +270,22 @@ class _Splits:
     n_rows: int
     n_test: int
     seed: int
+
+    @classmethod
+    def read(cls, X: Any, y: Any, test_share: Any, seed: int) -> _Splits:
+        """Validate the rows and the share of the test rows."""
+        table = read_table(X, lenient=True)
+        n_rows = table.n_rows
+        reject_another_index(X, y=y)
+        if len(y) != n_rows:
+            raise InputError(f"y has {len(y)} values, but X has {n_rows} rows. Pass one value of y for each row of X.")
+        n_test = round(proportion("test_share", test_share) * n_rows)
+        if not 2 < n_test < n_rows - 1:
+            raise ParameterError(
+                f"test_share={test_share!r} of {n_rows} rows leaves {n_test} test rows and "
+                f"{n_rows - n_test} training rows. Pass more rows, or another share."
+            )
+        return cls(Frames(X, table.columns), y, n_rows, n_test, seed)
 
     def __call__(self, number: int) -> tuple[Any, Any, Any, Any]:
         order = stream(self.seed, f"refit {number}").permutation(self.n_rows)

@@ -4,29 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
-from subgrove._core.html_views import ResultView
 from subgrove._core.validate import number_in
 from subgrove._data.table import read_table
 from subgrove._data.to_containers import table_of_lines
 from subgrove._importance.calibration import calibrated_scores, read_additional_rows, reject_uncalibratable
+from subgrove._importance.conditioning_steps import RelativeImportance, gap_between, relative_steps
 from subgrove._importance.explanation import Explanation, explained
 from subgrove._importance.gap_result import Gap
-from subgrove._importance.gap_steps import gap_between
+from subgrove._importance.independence_test import ImportanceTests
 from subgrove._importance.intervals import known_sources, read_sources
-from subgrove._importance.recompute import read_resamples, stored_inputs
-from subgrove._importance.relative import RelativeImportance, relative_steps
-from subgrove._importance.result_tests import ImportanceTests
-from subgrove._importance.storage import read_result, write_result
+from subgrove._importance.recompute import stored_inputs, with_sampler_variance
+from subgrove._importance.storage import StoredResult
 from subgrove._importance.tables import differences, result_text, score_of
 from subgrove._scoring.feature_result import with_rows
 from subgrove.exceptions import ParameterError
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ImportanceResult(ImportanceTests, ResultView):
+class ImportanceResult(ImportanceTests, StoredResult):
     """Importance of features: overall, by subgroup, by row.
 
     Attributes
@@ -81,6 +78,7 @@ class ImportanceResult(ImportanceTests, ResultView):
     """
 
     _tables = ("overall",)
+    _kind = "importance"
 
     def __getitem__(self, feature: str | Sequence[str]) -> ImportanceResult:
         """Return the result of one feature, a group (by its name or its members), or a list of features.
@@ -183,13 +181,7 @@ class ImportanceResult(ImportanceTests, ResultView):
         n_jobs : int, optional
             Number of processes.
         """
-        n = read_resamples(n_resamples, self.settings["trained_on"])
-        source = stored_inputs(self._source, "with_sampler_variance")
-        learned = self.settings["trained_on"] != "nothing"
-        scores, model = source.sampler_variance(self.scores, self.losses, n, learned=learned, n_jobs=n_jobs)
-        counts = {"n_rows_predicted": model.n_rows, "n_calls": model.n_calls}
-        predicted = {name: self.settings[name] + count for name, count in counts.items()}
-        return replace(self, scores=tuple(scores), settings={**self.settings, **predicted, "sampler_resamples": n})
+        return with_sampler_variance(self, n_resamples, n_jobs)
 
     def compare(self, other: ImportanceResult) -> Any:
         """Return the differences to another result, feature by feature: this one minus the other.
@@ -319,21 +311,6 @@ class ImportanceResult(ImportanceTests, ResultView):
         """
         score = score_of(with_rows(self.scores, "relative"), feature)
         return relative_steps(self, stored_inputs(self._source, "relative"), score.feature, order)
-
-    def _write_json(self, path: Path) -> None:
-        write_result("importance", self, path)
-
-    @classmethod
-    def load(cls, path: str | Path) -> ImportanceResult:
-        """Read a JSON file that `save` wrote. Labels of rows are in it if they are text or integers.
-
-        Parameters
-        ----------
-        path : str or path
-            The file.
-        """
-        result: ImportanceResult = read_result("importance", cls, path)
-        return result
 
     def __repr__(self) -> str:
         return result_text(self)

@@ -27,7 +27,7 @@ class ImportanceTables(ImportanceData):
     @property
     def overall(self) -> Any:
         """One row for each feature (and loss): its importance over all rows."""
-        lines = [overall_line(self, score, at) for at in range(len(self.losses)) for score in self.scores]
+        lines = [overall_line(self, score, at) for at, score, _ in self._each()]
         return table_of_lines(self.backend, adjusted_p_values(lines))
 
     @property
@@ -39,8 +39,8 @@ class ImportanceTables(ImportanceData):
                 "by_subgroup cannot cover the noise of 'sampler': a sampler fitted on other rows has other subgroups. "
                 "Read it with .with_noise('test rows', 'Monte Carlo'), or read .overall."
             )
-        per_score = [subgroup_lines(self, score, at) for at in range(len(self.losses)) for score in self.scores]
-        return table_of_lines(self.backend, adjusted_p_values([line for lines in per_score for line in lines]))
+        lines = [line for at, score, _ in self._each() for line in subgroup_lines(self, score, at)]
+        return table_of_lines(self.backend, adjusted_p_values(lines))
 
     @property
     def per_row(self) -> Any:
@@ -74,9 +74,8 @@ class ImportanceTables(ImportanceData):
     def repeats(self) -> Any:
         """One row for each feature and repeat (and loss)."""
         lines = [
-            {**self._loss_column(at), "feature": score.title, "repeat": repeat, "estimate": float(value)}
-            for at in range(len(self.losses))
-            for score in self.scores
+            {**names, "repeat": repeat, "estimate": float(value)}
+            for at, score, names in self._each()
             for repeat, value in enumerate(score.overall[at])
         ]
         return table_of_lines(self.backend, lines)
@@ -97,14 +96,12 @@ class ImportanceTables(ImportanceData):
         if by_subgroup:
             self._reject_scores("over_repeats(by_subgroup=True)", "a value for each subgroup")
         lines = []
-        for at in range(len(self.losses)):
-            for score in self.scores:
-                for k in range(len(score.rules)) if by_subgroup else [None]:
-                    values = score.overall[at] if k is None else score.repeats[at, :, k]
-                    own = {} if k is None else subgroup_columns(score, k)
-                    line = {**self._loss_column(at), "feature": score.title, **own}
-                    line |= {"mean": float(values.mean()), "median": float(np.median(values))}
-                    lines.append(line | {f"q{100 * level:g}": float(np.quantile(values, level)) for level in quantiles})
+        for at, score, names in self._each():
+            for k in range(len(score.rules)) if by_subgroup else [None]:
+                values = score.overall[at] if k is None else score.repeats[at, :, k]
+                line = names | ({} if k is None else subgroup_columns(score, k))
+                line |= {"mean": float(values.mean()), "median": float(np.median(values))}
+                lines.append(line | {f"q{100 * level:g}": float(np.quantile(values, level)) for level in quantiles})
         return table_of_lines(self.backend, lines)
 
     @property
@@ -131,13 +128,12 @@ class ImportanceTables(ImportanceData):
         """One row for each feature (and loss): the standard error due to each source of noise, and the largest."""
         sources = known_sources(self.scores, self.settings)
         lines = []
-        for at, per_row in enumerate(self.per_row_losses):
-            for score in self.scores:
-                components = overall_components(score, at, self.weights, per_row=per_row)
-                errors = {name: float(np.sqrt(components[name][0])) for name in sources}
-                known = {name: error for name, error in errors.items() if error > 0}
-                largest = max(known, key=lambda name: known[name]) if known else "none"
-                lines.append({**self._loss_column(at), "feature": score.title, **errors, "largest": largest})
+        for at, score, names in self._each():
+            components = overall_components(score, at, self.weights, per_row=self.per_row_losses[at])
+            errors = {name: float(np.sqrt(components[name][0])) for name in sources}
+            known = {name: error for name, error in errors.items() if error > 0}
+            largest = max(known, key=lambda name: known[name]) if known else "none"
+            lines.append({**names, **errors, "largest": largest})
         return table_of_lines(self.backend, lines)
 
     @property
@@ -152,10 +148,12 @@ class ImportanceTables(ImportanceData):
         "unknown". Empty if `importance` was called with check_fidelity=False.
         """
         columns = ("feature", "n", "auc", "auc_std_error", "mmd", "p_value", "size", "fidelity", "reason")
-        checks = [(score.title, score.fidelity_check) for score in self.scores if score.fidelity_check is not None]
-        lines = [{"feature": name, **{each: getattr(check, each) for each in columns[1:7]}} for name, check in checks]
-        verdicts = [{"fidelity": check.verdict, "reason": check.reason} for _, check in checks]
-        return table_of_lines(self.backend, [a | b for a, b in zip(lines, verdicts, strict=True)], columns)
+        lines = []
+        for score in self.scores:
+            if (check := score.fidelity_check) is not None:
+                numbers = {name: getattr(check, name) for name in columns[1:7]}
+                lines.append({"feature": score.title, **numbers, "fidelity": check.verdict, "reason": check.reason})
+        return table_of_lines(self.backend, lines, columns)
 
     @property
     def choices(self) -> Any:
@@ -183,15 +181,13 @@ class ImportanceTables(ImportanceData):
         """
         columns = ("estimate", "std_error", "uncalibrated_estimate", "uncalibrated_std_error", "columns")
         lines = []
-        for at in range(len(self.losses)):
-            for score in self.scores:
-                if score.calibration is None:
-                    continue
+        for at, score, names in self._each():
+            if score.calibration is not None:
                 own: list[Any] = []
                 for one in (score, score.uncalibrated()):
                     own += [float(one.overall[at].mean()), float(np.sqrt(overall_variance(one, None)[at]))]
                 own.append(", ".join(score.calibration.columns))
-                lines.append({**self._loss_column(at), "feature": score.title, **dict(zip(columns, own, strict=True))})
+                lines.append(names | dict(zip(columns, own, strict=True)))
         return table_of_lines(self.backend, lines, ("feature", *columns))
 
     def _expanded(self, values: Floats) -> Floats:

@@ -75,13 +75,19 @@ class ImportanceSpec:
             return None
         return read_given(self.given, features, names, named=self.features is not None)
 
+    def fit_sampler(
+        self, rows: Any, table: Table, train: Any, features: Sequence[Feature], given: Mapping[Feature, Given] | None
+    ) -> tuple[FittedSampler, Table]:
+        """Return the fitted sampler, for each set of conditioning columns if there are any, and the table it reads."""
+        if given is None:
+            return fitted_sampler(self.sampler, rows, table, train, features, self.model, self.seed)
+        return fitted_given(self.sampler, given, rows, table, train, self.model, self.seed)
+
     def settings(
         self, fitted: Mapping[str, Any], given: Mapping[Feature, Given] | None, **others: Any
     ) -> dict[str, Any]:
         """Return the settings of the result; `fitted` has what a fitted sampler adds to them."""
-        columns = None
-        if given is not None:
-            columns = {title(one): None if own is None else list(own) for one, own in given.items()}
+        columns = None if given is None else {title(one): own if own is None else [*own] for one, own in given.items()}
         return {
             "method": "importance",
             "sampler": sampler_name(self.sampler),
@@ -115,7 +121,7 @@ def validate(
     )
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False)
 class EvaluationRows:
     """Test rows in memory.
 
@@ -166,16 +172,8 @@ def read_rows(
         weights, target = weights[numbers], target.taken(numbers)
     clusters = read_clusters(spec.groups, table, kept)
     table = (table if numbers is None else read_table(rows, lenient=True)).with_clusters(clusters)
-    return EvaluationRows(
-        X=X,
-        rows=rows,
-        row_numbers=numbers,
-        table=table,
-        features=features,
-        given=spec.parse_given(features, table.names),
-        target=target,
-        weights=weights,
-    )
+    given = spec.parse_given(features, table.names)
+    return EvaluationRows(X, rows, numbers, table, features, given, target, weights)
 
 
 def warn_of_few_rows(n_rows: int) -> None:
@@ -209,28 +207,10 @@ def fit(spec: ImportanceSpec, data: EvaluationRows) -> FittedRows:
     train = spec.train
     _reject_reordered(spec.model, data.table.names, train)
     with read_once(data.rows, train, table=data.table):
-        sampler, table = fit_sampler(
-            spec.sampler, data.given, data.rows, data.table, train, data.features, spec.model, spec.seed
-        )
+        sampler, table = spec.fit_sampler(data.rows, data.table, train, data.features, data.given)
         mark = fingerprint(data.table)
         warn_of_same_rows(sampler, mark, data.table, table, train)
     return FittedRows(sampler, table, train, mark)
-
-
-def fit_sampler(
-    sampler: Any,
-    given: Mapping[Feature, Given] | None,
-    rows: Any,
-    table: Table,
-    train: Any,
-    features: Sequence[Feature],
-    model: Any,
-    seed: int,
-) -> tuple[FittedSampler, Table]:
-    """Return the fitted sampler, for each set of conditioning columns if there are any, and the table it reads."""
-    if given is None:
-        return fitted_sampler(sampler, rows, table, train, features, model, seed)
-    return fitted_given(sampler, given, rows, table, train, model, seed)
 
 
 def trained_on(fitted: FittedSampler, train: Any) -> str:
@@ -261,9 +241,7 @@ def warn_of_same_rows(fitted: FittedSampler, mark: str, table: Table, redrawn: T
     if fitted.training_fingerprint == own:
         what = "The sampler was fitted on the same rows as X"
     elif train is not None and (share := shared_rows(table, read_table(train, lenient=True))):
-        what = (
-            "X and train have the same rows" if share == 1 else f"{percent(share)} of the rows of X are also in train"
-        )
+        what = f"{percent(share)} of the rows of X are also in train" if share < 1 else "X and train have the same rows"
     else:
         return
     warn(
@@ -288,9 +266,7 @@ def warn_of_singletons(scores: Sequence[FeatureResult]) -> None:
 
 def read_row_weights(sample_weight: Any, n_rows: int) -> Floats | None:
     """Return the weights; None if all are 1."""
-    if sample_weight is None:
-        return None
-    weights = read_weights(sample_weight, n_rows)
+    weights = None if sample_weight is None else read_weights(sample_weight, n_rows)
     return None if weights is None or (weights == 1).all() else weights
 
 

@@ -7,12 +7,13 @@ import json
 from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from subgrove._core.files import write_text
+from subgrove._core.html_views import ResultView
 from subgrove._core.moments import Moments
 from subgrove._core.weights import RelativeWeights
 from subgrove._data.columns import NamedGroup
@@ -21,37 +22,47 @@ from subgrove._scoring.fidelity_check import FidelityCheck
 from subgrove.exceptions import FormatError, SubgroveError
 
 FORMAT = 1
-Result = TypeVar("Result")
 _DATACLASSES: dict[str, type[Any]] = {one.__name__: one for one in (Calibration, FeatureResult, FidelityCheck, Moments)}
 
 
-def write_result(kind: str, result: Any, path: str | Path) -> None:
-    """Write the fields of a result; a file that exists is replaced once the new one is complete."""
-    values = {one.name: _packed(getattr(result, one.name)) for one in fields(result) if one.name != "_source"}
-    write_text(Path(path), json.dumps({"kind": f"subgrove {kind}", "format": FORMAT, **values}, allow_nan=True))
+class StoredResult(ResultView):
+    """A result that `save` writes to a JSON file with all of its numbers, and that `load` reads."""
 
+    _kind: ClassVar[str]
 
-def read_result(kind: str, result_class: type[Result], path: str | Path) -> Result:
-    """Return the result that a file holds; raise a FormatError for any other file."""
-    try:
-        values = json.loads(Path(path).read_text(encoding="utf-8"))
-        if not isinstance(values, dict) or values.pop("kind", None) != f"subgrove {kind}":
-            raise FormatError(f"{path} does not hold a result of {kind}. Pass a file that `save` wrote.")
-        if (version := values.pop("format", None)) != FORMAT:
-            raise FormatError(f"{path} has format {version!r}; this version reads format {FORMAT}.")
-        values = {name: _unpacked(value) for name, value in values.items()}
-        if not all(isinstance(score, FeatureResult) for score in values.get("scores", ())):
-            raise TypeError("scores of features are missing")
-        result = result_class(**values)
-        for table in ("overall", "by_subgroup", "per_row"):  # whose errors are then those of the file
-            with suppress(SubgroveError):  # a score of all rows together has no value for each subgroup
-                getattr(result, table) if hasattr(result_class, table) else None
-        repr(result)
-        return result
-    except (FormatError, OSError, MemoryError):
-        raise
-    except Exception as error:  # what a damaged file leads to has no common class
-        raise FormatError(f"{path} is not a file that `save` wrote: {error!r}.") from error
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a JSON file that `save` wrote. Labels of rows are in it if they are text or integers.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+        """
+        try:
+            values = json.loads(Path(path).read_text(encoding="utf-8"))
+            if not isinstance(values, dict) or values.pop("kind", None) != f"subgrove {cls._kind}":
+                raise FormatError(f"{path} does not hold a result of {cls._kind}. Pass a file that `save` wrote.")
+            if (version := values.pop("format", None)) != FORMAT:
+                raise FormatError(f"{path} has format {version!r}; this version reads format {FORMAT}.")
+            values = {name: _unpacked(value) for name, value in values.items()}
+            if not all(isinstance(score, FeatureResult) for score in values.get("scores", ())):
+                raise TypeError("scores of features are missing")
+            result = cls(**values)
+            for table in ("overall", "by_subgroup", "per_row"):  # whose errors are then those of the file
+                with suppress(SubgroveError):  # a score of all rows together has no value for each subgroup
+                    getattr(result, table) if hasattr(cls, table) else None
+            repr(result)
+            return result
+        except (FormatError, OSError, MemoryError):
+            raise
+        except Exception as error:  # what a damaged file leads to has no common class
+            raise FormatError(f"{path} is not a file that `save` wrote: {error!r}.") from error
+
+    def _write_json(self, path: Path) -> None:
+        names = [one.name for one in fields(self) if one.name != "_source"]  # type: ignore[arg-type]  # a dataclass
+        values = {name: _packed(getattr(self, name)) for name in names}
+        write_text(path, json.dumps({"kind": f"subgrove {self._kind}", "format": FORMAT, **values}, allow_nan=True))
 
 
 def _packed(value: Any) -> Any:

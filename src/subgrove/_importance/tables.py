@@ -5,7 +5,7 @@ Differences have the standard error of paired rows where the rows are the same.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from subgrove._core.kinds import Floats
 from subgrove._core.text import count_of, with_errors
+from subgrove._core.validate import proportion
 from subgrove._data.to_containers import as_count
 from subgrove._importance import intervals
 from subgrove._scoring.estimate_variance import (
@@ -79,9 +80,11 @@ class ImportanceData:
         """Sources of noise that standard errors, p-values and intervals cover."""
         return intervals.default_sources(self.settings) if self.sources is None else self.sources
 
-    def _loss_column(self, at: int) -> dict[str, str]:
-        """Return the loss of a line of a table, where there are several."""
-        return loss_column(self.losses, at)
+    def _each(self) -> Iterator[tuple[int, FeatureResult, dict[str, Any]]]:
+        """Yield the scores of each loss and feature, with the columns of a table that name them."""
+        for at in range(len(self.losses)):
+            for score in self.scores:
+                yield at, score, {**loss_column(self.losses, at), "feature": score.title}
 
     def with_level(self, level: float) -> Self:
         """Return the same result with intervals of another confidence level.
@@ -91,7 +94,7 @@ class ImportanceData:
         level : float
             Coverage of the intervals, between 0 and 1.
         """
-        return replace(self, level=checked_level(level))
+        return replace(self, level=proportion("level", level))
 
     def for_loss(self, loss: str) -> Self:
         """Return the result of one of several losses.
@@ -136,13 +139,6 @@ def loss_column(losses: tuple[str, ...], at: int) -> dict[str, str]:
     return {} if len(losses) == 1 else {"loss": losses[at]}
 
 
-def checked_level(level: Any) -> float:
-    """Return a confidence level; raise unless it is a number between 0 and 1."""
-    if isinstance(level, bool) or not isinstance(level, int | float | np.floating) or not 0 < level < 1:
-        raise ParameterError(f"level must be a number between 0 and 1; got {level!r}.")
-    return float(level)
-
-
 def overall_line(result: ImportanceData, score: FeatureResult, at: int) -> dict[str, Any]:
     """Return the line of a feature in `overall`, for one loss."""
     per_row = result.per_row_losses[at]
@@ -154,7 +150,7 @@ def overall_line(result: ImportanceData, score: FeatureResult, at: int) -> dict[
     columns = intervals.interval_columns(estimate, np.sqrt(variance), df, result.level, correction)
     check = score.fidelity_check
     return {
-        **result._loss_column(at),
+        **loss_column(result.losses, at),
         "feature": score.title,
         "n": as_count(float(score.sizes.sum())),
         **{name: float(value) for name, value in columns.items()},
@@ -174,7 +170,7 @@ def subgroup_lines(result: ImportanceData, score: FeatureResult, at: int) -> lis
     check = score.fidelity_check
     return [
         {
-            **result._loss_column(at),
+            **loss_column(result.losses, at),
             "feature": score.title,
             **subgroup_columns(score, k),
             "n": as_count(score.sizes[k]),
@@ -256,88 +252,52 @@ def differences(one: ImportanceData, two: ImportanceData) -> list[dict[str, Any]
     shared = [score.uncalibrated() for score in with_rows(one.scores, "compare") if score.title in theirs]
     if not losses or not shared:
         raise ParameterError("The two results have no loss, or no feature, in common.")
+    paired, covers_draws = same_rows(one, two), intervals.MONTE_CARLO in one.covered
+    same_seed = all(one.settings.get(key) == two.settings.get(key) for key in ("random_state", "sampler", "n_repeats"))
+    covered = [intervals.TEST_ROWS, *([intervals.MONTE_CARLO] if covers_draws else [])]
     lines = []
-    for place in range(len(losses)):
-        for score in shared:
-            other = theirs[score.title]
-            variance = _difference_variance(one, two, score, other, losses, place)
-            freedom = _degrees_of_freedom(one, two, score, other, losses[place])
-            lines.append(_difference_line(one, score, other, losses[place], variance, freedom))
+    for place, (mine, yours) in enumerate(losses):
+        for first in shared:
+            second = theirs[first.title]
+            same_draws = paired and same_seed and _same_subgroups(first, second)
+            if paired:
+                rows = intervals.paired_variance(first, second, losses, one.weights, same_draws=same_draws)
+                variance, df = float(rows[place]), min(first.n_units, second.n_units) - 1
+            else:
+                own, other = overall_variance(first, one.weights)[mine], overall_variance(second, two.weights)[yours]
+                variance, df = float(own + other), _welch(float(own), float(other), first.n_units, second.n_units)
+            if covers_draws and not same_draws:  # otherwise the variance of the rows includes it
+                draws = [monte_carlo_variance(each, at, per_row=True) for each, at in ((first, mine), (second, yours))]
+                variance += float(np.nansum(draws))
+            a, b = float(first.overall[mine].mean()), float(second.overall[yours].mean())
+            columns = intervals.interval_columns(np.array(a - b), np.sqrt(variance), np.array(df), one.level)
+            p = float(columns["p_value"])
+            line = {
+                **loss_column(one.losses, mine),
+                "feature": first.title,
+                "n": as_count(float(first.sizes.sum())),
+                "this": a,
+                "other": b,
+                **{name: float(value) for name, value in columns.items()},
+                "p_value": 1.0 if abs(a - b) <= _ROUNDING * max(abs(a), abs(b)) else min(1.0, 2 * min(p, 1 - p)),
+                "noise": intervals.label(covered, first),
+            }
+            lines.append(line)
     return lines
-
-
-def _difference_variance(
-    one: ImportanceData,
-    two: ImportanceData,
-    first: FeatureResult,
-    second: FeatureResult,
-    losses: list[tuple[int, int]],
-    place: int,
-) -> float:
-    mine, yours = losses[place]
-    paired = same_rows(one, two)
-    same_draws = paired and _same_seed(one, two)
-    same_draws = same_draws and np.array_equal(first.code, second.code) and first.overall.shape == second.overall.shape
-    if paired:
-        variance = float(intervals.paired_variance(first, second, losses, one.weights, same_draws=same_draws)[place])
-    else:
-        variance = float(overall_variance(first, one.weights)[mine] + overall_variance(second, two.weights)[yours])
-    if intervals.MONTE_CARLO in one.covered and not same_draws:  # otherwise the variance of the rows includes it
-        draws = [monte_carlo_variance(score, at, per_row=True) for score, at in ((first, mine), (second, yours))]
-        variance += float(np.nansum(draws))
-    return variance
 
 
 def same_rows(one: ImportanceData, two: ImportanceData) -> bool:
     """Return whether two results are of the same rows, with the same weights."""
-    return (
-        one.settings.get("fingerprint") == two.settings.get("fingerprint")
-        and one.n_rows == two.n_rows
-        and np.array_equal(_row_weights(one), _row_weights(two))
-    )
+    first, second = (np.ones(each.n_rows) if each.weights is None else each.weights for each in (one, two))
+    same_data = one.settings.get("fingerprint") == two.settings.get("fingerprint")
+    return same_data and np.array_equal(first, second)
 
 
-def _same_seed(one: ImportanceData, two: ImportanceData) -> bool:
-    return all(one.settings.get(key) == two.settings.get(key) for key in ("random_state", "sampler", "n_repeats"))
+def _same_subgroups(first: FeatureResult, second: FeatureResult) -> bool:
+    return np.array_equal(first.code, second.code) and first.overall.shape == second.overall.shape
 
 
-def _row_weights(result: ImportanceData) -> Floats:
-    return np.ones(result.n_rows) if result.weights is None else result.weights
-
-
-def _degrees_of_freedom(
-    one: ImportanceData, two: ImportanceData, first: FeatureResult, second: FeatureResult, loss: tuple[int, int]
-) -> float:
-    """Return n - 1 for paired differences; for different rows those of Welch and Satterthwaite."""
-    n, m = first.n_units, second.n_units
-    if same_rows(one, two):
-        return min(n, m) - 1
-    own = float(overall_variance(first, one.weights)[loss[0]])
-    other = float(overall_variance(second, two.weights)[loss[1]])
+def _welch(own: float, other: float, n: float, m: float) -> float:
+    """Return Welch and Satterthwaite's degrees of freedom of a difference, from both variances and numbers of rows."""
     spread = own**2 / max(n - 1, 1e-9) + other**2 / max(m - 1, 1e-9)
     return (own + other) ** 2 / spread if spread > 0 else n + m - 2
-
-
-def _difference_line(
-    one: ImportanceData,
-    first: FeatureResult,
-    second: FeatureResult,
-    loss: tuple[int, int],
-    variance: float,
-    freedom: float,
-) -> dict[str, Any]:
-    a, b = float(first.overall[loss[0]].mean()), float(second.overall[loss[1]].mean())
-    n = float(first.sizes.sum())
-    columns = intervals.interval_columns(np.array(a - b), np.array(np.sqrt(variance)), np.array(freedom), one.level)
-    p = float(columns["p_value"])
-    covered = [intervals.TEST_ROWS, *([intervals.MONTE_CARLO] if intervals.MONTE_CARLO in one.covered else [])]
-    return {
-        **one._loss_column(loss[0]),
-        "feature": first.title,
-        "n": as_count(n),
-        "this": a,
-        "other": b,
-        **{name: float(value) for name, value in columns.items()},
-        "p_value": 1.0 if abs(a - b) <= _ROUNDING * max(abs(a), abs(b)) else min(1.0, 2 * min(p, 1 - p)),
-        "noise": intervals.label(covered, first),
-    }

@@ -15,7 +15,7 @@ from subgrove._dependence.result import Dependence
 from subgrove._effects import Effect, InteractionStrength, ModelFidelity
 from subgrove._effects.curves import Curve
 from subgrove._effects.grid import has_levels, point_text
-from subgrove._fidelity.result import Fidelity
+from subgrove._fidelity import Fidelity
 from subgrove._report.notebook_cards import MOST_ROWS, bar, card, chart_scale, curve, dot, folded, sentences, table
 from subgrove._report.report import Report
 from subgrove._report.svg import UNKNOWN, number

@@ -11,12 +11,12 @@ from markupsafe import Markup
 from subgrove._core.html_views import html_of
 from subgrove._core.text import count_of
 from subgrove._importance import tables
+from subgrove._importance.conditioning_steps import RelativeImportance
 from subgrove._importance.depth_profile import DepthProfile
 from subgrove._importance.explanation import Explanation
 from subgrove._importance.gap_result import Gap, total_error
 from subgrove._importance.intervals import SAMPLER
 from subgrove._importance.refits import RefitsResult
-from subgrove._importance.relative import RelativeImportance
 from subgrove._importance.result import ImportanceResult
 from subgrove._report.notebook_cards import MOST_ROWS, bar, between, card, chart_scale, dot, folded, sentences, table
 from subgrove._report.svg import number

@@ -30,7 +30,7 @@ import msgspec
 import numpy as np
 
 from subgrove._core.execution import stream
-from subgrove._core.html_views import html_of
+from subgrove._core.html_views import HtmlView
 from subgrove._core.kinds import Floats, Rows
 from subgrove._data.table import TypedColumn
 from subgrove.trees import Tree
@@ -49,7 +49,7 @@ TreeFactory = Callable[[Training], BaseTree]  # the tree class of a feature may 
 
 
 @dataclass(frozen=True, repr=False)
-class DepthChoice:
+class DepthChoice(HtmlView):
     """Held-out score of a feature's subgroups at each depth, and the selected depth.
 
     The selected depth is the smallest one whose score is within one standard error of the best, or that gives up at
@@ -109,10 +109,8 @@ class DepthChoice:
             return 0
         lowest = min(self.scores)
         allowed = self.tolerance * (self.scores[0] - lowest)
-        sufficient = (
-            score - lowest <= max(error, allowed) for score, error in zip(self.scores, self.std_errors, strict=True)
-        )
-        return next(depth for depth, is_sufficient in enumerate(sufficient) if is_sufficient)
+        both = enumerate(zip(self.scores, self.std_errors, strict=True))
+        return next(depth for depth, (score, error) in both if score - lowest <= max(error, allowed))
 
     @property
     def reason(self) -> str:
@@ -153,9 +151,6 @@ class DepthChoice:
     def __repr__(self) -> str:
         return f"<DepthChoice of {self.reason}>"
 
-    def _repr_html_(self) -> str:
-        return html_of(self)
-
     def to_dict(self) -> dict[str, Any]:
         """Return a dictionary of plain values that JSON can hold."""
         return dict(msgspec.to_builtins(self))
@@ -172,7 +167,7 @@ class DepthChoice:
         return msgspec.convert(values, cls)
 
 
-def select_depth(training: Training, factory: TreeFactory, tree: Tree, *, tolerance: float = 0.0) -> DepthChoice:
+def select_depth(training: Training, factory: TreeFactory, tree: Tree, tolerance: float) -> DepthChoice:
     """Score a feature's subgroups at each depth and select the smallest sufficient depth.
 
     Parameters

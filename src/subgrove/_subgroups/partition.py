@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._core.html_views import html_of
+from subgrove._core.html_views import HtmlView
 from subgrove._core.kinds import MAX_LEVELS
 from subgrove._core.text import TOGETHER
 from subgrove._core.validate import warn
@@ -27,7 +27,7 @@ from subgrove.trees.training import SortedTable, Training, has_three_values, tra
 
 
 @dataclass(frozen=True, repr=False)
-class Partition:
+class Partition(HtmlView):
     """Subgroups of one feature; `find_subgroups` returns one partition per feature.
 
     Within a subgroup the feature hardly depends on the other columns. Each subgroup is defined by a rule; every row
@@ -100,9 +100,6 @@ class Partition:
 
     def __repr__(self) -> str:
         return f"<Partition of {self.feature!r}: {self._summary()}>"
-
-    def _repr_html_(self) -> str:
-        return html_of(self)
 
     def _summary(self) -> str:
         """Number of subgroups and their columns, as text."""
@@ -223,20 +220,11 @@ class TreeSettings:
     readable: int = 8
 
     @classmethod
-    def checked(
-        cls,
-        tree: Any,
-        max_depth: Any,
-        min_samples_leaf: Any,
-        alpha: Any,
-        *,
-        select_depth: bool = False,
-        tolerance: float = 0.0,
-    ) -> TreeSettings:
+    def checked(cls, tree: Any, max_depth: Any, min_samples_leaf: Any, alpha: Any) -> TreeSettings:
         """Validate the arguments and return the settings."""
         if tree not in TREES:
             raise ParameterError(f"tree must be one of {', '.join(map(repr, TREES))}; got {tree!r}.")
-        return cls(tree, StoppingRules.checked(max_depth, min_samples_leaf, alpha), select_depth, tolerance)
+        return cls(tree, StoppingRules.checked(max_depth, min_samples_leaf, alpha))
 
     def reject_groups(self, features: tuple[Members, ...]) -> None:
         """Raise an error if a group of features is to be grown by CART, which has one target."""
@@ -295,15 +283,13 @@ def grow_partition(
     too_many_levels = any(len(feature.info.levels) > MAX_LEVELS for feature in features)
     grower, stop = settings.grower(training), "many levels" if too_many_levels else training.stop
     tree = grower._grow(training) if stop is None else grower._single_leaf(training, stop)
-    choice = None
-    if settings.select_depth:
-        choice = select_depth(training, settings.grower, tree, tolerance=settings.tolerance)
+    choice = select_depth(training, settings.grower, tree, settings.tolerance) if settings.select_depth else None
     return Partition(members, shorten_split_points(tree, training, settings.readable), choice)
 
 
 def without_unusable(table: Table, allowed: Members, given: Any) -> Members:
     """Return the columns that a tree can split on; warn about the others."""
-    unusable = {column.name: why for column in table.columns if (why := _unusable(table, column)) is not None}
+    unusable = {column.name: why for column in table.columns if (why := why_unusable(table, column)) is not None}
     named = [name for name in allowed if name in unusable]
     if not named:
         return allowed
@@ -317,7 +303,7 @@ def without_unusable(table: Table, allowed: Members, given: Any) -> Members:
     return tuple(name for name in allowed if name not in unusable)
 
 
-def _unusable(table: Table, column: ColumnInfo) -> str | None:
+def why_unusable(table: Table, column: ColumnInfo) -> str | None:
     """Return why no tree can split on a column; None if it can."""
     if len(column.levels) > MAX_LEVELS:
         return f"{len(column.levels)} levels, more than the maximum of {MAX_LEVELS}"

@@ -52,9 +52,9 @@ class TreeRows:
         return cls(tree, tree._leaf_numbers(table))
 
     @cached_property
-    def inner(self) -> tuple[Node, ...]:
-        """Nodes with a split."""
-        return tuple(node for node in self.tree.nodes if node.split is not None)
+    def inner(self) -> tuple[tuple[Node, Split], ...]:
+        """Nodes with a split, and their splits."""
+        return tuple((node, node.split) for node in self.tree.nodes if node.split is not None)
 
     def rows_of(self, node: Node) -> _Mask:
         """Return which rows pass through a node."""
@@ -123,9 +123,8 @@ def _levels_present(partition: Partition, table: Table) -> tuple[tuple[str, ...]
     """Return, for each split, the levels of its column present in its node; empty if the column has no levels."""
     rows = TreeRows.of(partition.tree, select_columns(table, [column.name for column in partition.tree.columns]))
     present: list[tuple[str, ...]] = []
-    for node in rows.inner:
-        assert node.split is not None
-        series = table.series(node.split.column)
+    for node, split in rows.inner:
+        series = table.series(split.column)
         codes: Iterable[int] = np.unique(series.values[rows.rows_of(node)]).tolist() if series.info.is_nominal else ()
         present.append(tuple(series.info.levels[code] for code in codes if code >= 0))
     return tuple(present)
@@ -133,11 +132,9 @@ def _levels_present(partition: Partition, table: Table) -> tuple[tuple[str, ...]
 
 def compare(original: TreeRows, other: TreeRows) -> RegrownTree:
     """Compare a tree with the original tree; both have the same rows."""
-    splits = tuple(_matching_split(original.rows_of(node), node.depth, other) for node in original.inner)
-    depths: dict[str, int] = {}
-    for node in other.inner:
-        assert node.split is not None
-        depths[node.split.column] = min(node.depth, depths.get(node.split.column, node.depth))
+    splits = tuple(_matching_split(original.rows_of(node), node.depth, other) for node, _ in original.inner)
+    upwards = sorted(other.inner, key=lambda pair: -pair[0].depth)
+    depths = {split.column: node.depth for node, split in upwards}  # the smallest stays
     rand, together = agreement(original.leaf, other.leaf)
     return RegrownTree(splits, tuple(sorted(depths.items())), len(other.tree.leaves), rand, together)
 

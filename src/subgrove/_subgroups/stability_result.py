@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from subgrove._core.html_views import html_of
+from subgrove._core.html_views import HtmlView
 from subgrove._core.moments import quantile_values
 from subgrove._core.text import count_of, lines_of, percent
 from subgrove._data.columns import number_text
 from subgrove._subgroups.partition import Partition
-from subgrove.trees import Node, Split
+from subgrove.trees import Split
 from subgrove.trees.nodes import ALL_ROWS, level_text, rule_text
 
 if TYPE_CHECKING:
@@ -124,15 +124,13 @@ class FeatureStability:
         """Splits of the tree by depth."""
         tree = self.partition.tree
         paths = tree._paths()
-        inner = [node for node in tree.nodes if node.split is not None]
-        splits = [self._split(node, at, rule_text(paths[node.id])) for at, node in enumerate(inner)]
+        inner = [(node, node.split) for node in tree.nodes if node.split is not None]
+        splits = []
+        for at, (node, split) in enumerate(inner):
+            matching = [regrown.splits[at] for regrown in self.regrown]
+            recurring = tuple(each for each in matching if each is not None and each.column == split.column)
+            splits.append(SplitStability(rule_text(paths[node.id]), node.depth, split, recurring, self.levels[at]))
         return tuple(sorted(splits, key=lambda split: split.depth))
-
-    def _split(self, node: Node, at: int, rule: str) -> SplitStability:
-        assert node.split is not None
-        matching = [regrown.splits[at] for regrown in self.regrown]
-        recurring = tuple(each for each in matching if each is not None and each.column == node.split.column)
-        return SplitStability(rule, node.depth, node.split, recurring, self.levels[at])
 
     @property
     def rand(self) -> float:
@@ -198,7 +196,7 @@ class FeatureStability:
 
 
 @dataclass(frozen=True, repr=False)
-class Stability:
+class Stability(HtmlView):
     """Stability of subgroups on halves of the rows; returned by `Subgroups.stability`.
 
     Attributes
@@ -300,9 +298,6 @@ class Stability:
     def __repr__(self) -> str:
         head = f"<Stability of {count_of(len(self.features), 'feature')}: {self.n_resamples} halves of the rows>"
         return lines_of(head, [(each.feature, each.summary()) for each in self.features])
-
-    def _repr_html_(self) -> str:
-        return html_of(self)
 
 
 def _together(split: Split, one: str, two: str) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from subgrove._core.execution import RandomStateLike, effective_jobs, one_blas_thread, parallel_map, read_seed
-from subgrove._core.html_views import html_of
+from subgrove._core.html_views import HtmlView
 from subgrove._core.text import count_of, lines_of
 from subgrove._core.validate import names_arguments, reject_another_index, whole_number
 from subgrove._core.weights import read_weights
@@ -31,7 +31,7 @@ AUTO = "auto"
 
 
 @dataclass(frozen=True, repr=False)
-class Subgroups(Mapping[str, Partition]):
+class Subgroups(Mapping[str, Partition], HtmlView):
     """Mapping from feature to `Partition`; returned by `find_subgroups`.
 
     A group of features is looked up by its name, `groups["temp + hum"]`, or its features, `groups["temp", "hum"]`.
@@ -99,14 +99,11 @@ class Subgroups(Mapping[str, Partition]):
     def __repr__(self) -> str:
         depth = self.parameters["max_depth"]
         head = f"<Subgroups of {count_of(len(self), 'feature')}: {self.parameters['tree']} trees, max_depth {depth}>"
-        depths = [
-            f" (depth {each.tree.parameters['max_depth']})" if depth == "auto" else "" for each in self.partitions
-        ]
-        texts = [f"{each._summary()}{note}" for each, note in zip(self.partitions, depths, strict=True)]
+        texts = [each._summary() for each in self.partitions]
+        if depth == AUTO:
+            selected = (each.tree.parameters["max_depth"] for each in self.partitions)
+            texts = [f"{text} (depth {own})" for text, own in zip(texts, selected, strict=True)]
         return lines_of(head, list(zip(self, texts, strict=True)))
-
-    def _repr_html_(self) -> str:
-        return html_of(self)
 
     @property
     def table(self) -> pd.DataFrame:
@@ -360,7 +357,7 @@ def find_subgroups(
     if selects_depth and max_depth != AUTO:
         raise ParameterError(f"max_depth must be a whole number >= 0, or {AUTO!r}; got {max_depth!r}.")
     depth = AUTO_MAX_DEPTH if selects_depth else max_depth
-    settings = TreeSettings.checked(tree, depth, min_samples_leaf, alpha, select_depth=selects_depth)
+    settings = replace(TreeSettings.checked(tree, depth, min_samples_leaf, alpha), select_depth=selects_depth)
     subgroups = grow_all_trees(X, settings, features, given, kinds, sample_weight, n_jobs)
     return subgroups.at_selected_depth() if selects_depth else subgroups
 

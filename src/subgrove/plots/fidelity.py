@@ -13,7 +13,7 @@ from subgrove._core.html_views import plot_of
 from subgrove._core.kinds import Floats
 from subgrove._core.validate import whole_number
 from subgrove._fidelity import Fidelity
-from subgrove._fidelity.result import MARGINAL, UNCHANGED
+from subgrove._fidelity.compare import MARGINAL, UNCHANGED
 from subgrove.plots._figure import check_type
 from subgrove.plots._palette import GREY
 from subgrove.plots._rows import RowEntry, RowLabels, RowSeries, draw_rows

@@ -11,8 +11,8 @@ import numpy as np
 from subgrove._core.html_views import plot_of
 from subgrove._core.kinds import Floats
 from subgrove._core.text import number
+from subgrove._importance.conditioning_steps import RelativeImportance
 from subgrove._importance.gap_result import Gap, GapStep, total_error
-from subgrove._importance.relative import RelativeImportance
 from subgrove.plots import _rows
 from subgrove.plots._figure import check_type, size_of, text_width
 from subgrove.plots._palette import COLORS, GREY, small_size
