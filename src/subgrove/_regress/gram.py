@@ -370,3 +370,17 @@ def _sweep(gram: Floats, columns: Rows, penalty: float, coef: Floats, gradient: 
             gradient -= step * gram[j]
             largest = max(largest, step * step * diagonal)
     return largest
+
+
+def location_and_spread(values: Floats) -> Floats:
+    """Return normal scores of the values and their squares, both with variance 1: trees split on both."""
+    from scipy.special import ndtri
+
+    order = np.argsort(values, kind="stable")
+    _, first, inverse, counts = np.unique(values[order], return_index=True, return_inverse=True, return_counts=True)
+    place = np.empty(len(values))
+    place[order] = (first + (counts - 1) / 2)[inverse]
+    scores = ndtri((place + 0.5) / len(values))
+    columns = np.column_stack([scores, scores**2])
+    spread = columns.std(axis=0)
+    return np.asarray((columns - columns.mean(axis=0)) / np.where(spread > 0, spread, 1.0))

@@ -214,20 +214,6 @@ def _table_columns(design: Design, parts: Rows) -> Rows:
     return np.array([numbers.setdefault(design.parts[at].column, len(numbers)) for at in parts], dtype=np.intp)
 
 
-def location_and_spread(values: Floats) -> Floats:
-    """Return normal scores of the values and their squares, both with variance 1: trees split on both."""
-    from scipy.special import ndtri
-
-    order = np.argsort(values, kind="stable")
-    _, first, inverse, counts = np.unique(values[order], return_index=True, return_inverse=True, return_counts=True)
-    place = np.empty(len(values))
-    place[order] = (first + (counts - 1) / 2)[inverse]
-    scores = ndtri((place + 0.5) / len(values))
-    columns = np.column_stack([scores, scores**2])
-    spread = columns.std(axis=0)
-    return np.asarray((columns - columns.mean(axis=0)) / np.where(spread > 0, spread, 1.0))
-
-
 def fit_kernel(
     grams: FoldGrams, targets: Floats, pilot: PilotForest, seed: int, summaries: Floats | None = None
 ) -> KernelFit | None:

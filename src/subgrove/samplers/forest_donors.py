@@ -19,8 +19,7 @@ from subgrove._data.encode import Design, DesignColumn
 from subgrove._data.replace_columns import Changes
 from subgrove._data.table import Table
 from subgrove._regress.forest import grow_forest
-from subgrove._regress.gram import FoldGrams
-from subgrove._regress.kernel import location_and_spread
+from subgrove._regress.gram import FoldGrams, location_and_spread
 from subgrove.samplers.base import Feature, FittedSampler
 from subgrove.samplers.location_shift import NewValues, prediction_details
 from subgrove.samplers.resampled_feature import ResampledFeature, RowGroups

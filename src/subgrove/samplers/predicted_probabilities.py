@@ -20,8 +20,7 @@ from subgrove._core.kinds import Floats, Rows
 from subgrove._data.columns import ColumnInfo
 from subgrove._data.replace_columns import Changes, Donors
 from subgrove._data.table import Table, TypedColumn
-from subgrove._regress.gram import FoldGrams
-from subgrove._regress.kernel import location_and_spread
+from subgrove._regress.gram import FoldGrams, location_and_spread
 from subgrove._regress.levels import (
     ForestLevels,
     KernelLevels,

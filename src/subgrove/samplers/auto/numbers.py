@@ -10,8 +10,8 @@ import numpy as np
 
 from subgrove._core.kinds import Floats, Rows
 from subgrove._data.table import TypedColumn
-from subgrove._regress.gram import exceeds_standard_error
-from subgrove._regress.kernel import PilotForest, PredictorSum, fit_kernel, location_and_spread
+from subgrove._regress.gram import exceeds_standard_error, location_and_spread
+from subgrove._regress.kernel import PilotForest, PredictorSum, fit_kernel
 from subgrove._regress.level_means import MANY_LEVELS, fit_level_means
 from subgrove._regress.linear import LinearFit, fit_dense_linear, fit_sparse_linear
 from subgrove._regress.threshold_terms import fit_threshold_terms
