@@ -132,6 +132,38 @@ def test_ctrl_c_leaves_no_files(folder: Path) -> None:
     assert [path.name for path in folder.iterdir()] == ["houses.csv"]
 
 
+MOMENTS = {
+    "loading NumPy": ("numpy._core", ["--help"]),
+    "loading the package": ("subgrove._core.kinds", ["explain", "houses.csv", "-t", "price"]),
+    "loading the samplers": ("subgrove.samplers", ["demo"]),
+    "loading the command": ("subgrove._cli.terminal", ["--version"]),
+    "the options are parsed": ("subgrove._cli.app", ["explain", "houses.csv", "-t", "price"]),
+    "the command loads pandas": ("pandas._libs", ["explain", "houses.csv", "-t", "price"]),
+    "the command loads scikit-learn": ("sklearn.base", ["explain", "houses.csv", "-t", "price"]),
+}
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_while_packages_are_imported_is_one_sentence(houses: Path, moment: str, number: signal.Signals) -> None:
+    """This printed the traceback of an import; Python prints the name of each module once it is imported."""
+    module, words = MOMENTS[moment]
+    process = subprocess.Popen(
+        [COMMAND[0], "-X", "importtime", *COMMAND[1:], *words],
+        **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "cwd": houses.parent},
+        env=environment(),
+        preexec_fn=partial(signal.signal, number, signal.SIG_DFL),
+    )
+    assert process.stderr is not None
+    seen = next((line for line in process.stderr if line.split("|")[-1].strip() == module), "")
+    process.send_signal(number)
+    _, rest = process.communicate(timeout=60)
+    printed = [line for line in rest.splitlines() if not line.startswith("import time:")]
+    assert seen, "the module is not imported any more: choose another"
+    assert (process.returncode, printed) == (128 + number, ["Interrupted. No file is left half-written."])
+    assert [path.name for path in houses.parent.iterdir()] == ["houses.csv"]
+
+
 def test_interrupted_write_keeps_the_old_page(houses: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def stop(self: Path, target: Path) -> None:
         assert self.exists()  # a temporary file exists
