@@ -110,9 +110,10 @@ def effect(
     Predictions are made in batches of at most 100,000 rows, fewer if scikit-learn's `working_memory` requires it. The
     number of predicted rows is n at each point for "pdp" and "ice" (in subgroups, the sum over their own rows and
     points), 2 n for "ale" (4 n for two features; 3 n for a categorical feature, minus the rows with the first and the
-    last level), and n for "mplot". Reading the result makes no predictions. For tree ensembles that can be read, from
-    5,000 predictions on, they come from the trees: the model predicts 256 rows to check them (256 of each chunk of
-    large data), and the curves are the same up to rounding.
+    last level), and n for "mplot". Ten rows are predicted once more, with a warning if the model then predicts other
+    values (of large data, ten of 20 sampled rows). Reading the result makes no predictions. For tree ensembles that can
+    be read, from 5,000 predictions on, they come from the trees: the model predicts 256 rows to check them (256 of each
+    chunk of large data), and no others; the curves are the same up to rounding.
     `settings["evaluation"]` states which way was used; the environment variable SUBGROVE_TREE_STEPS=0 prevents it.
 
     Interaction splits use ICE curves that are predicted anyway. A split has at least 20 rows on each side, explains at
@@ -279,6 +280,7 @@ class Effects(Mapping[str, Effect]):
 
         For tree ensembles, one pass over the trees serves all features, and 256 rows are predicted for all of them
         together (a few more if 256 is not a multiple of the number of features); they are counted in the first effect.
+        So are the ten rows that any other model predicts once more.
 
         Parameters
         ----------

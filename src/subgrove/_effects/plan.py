@@ -238,7 +238,7 @@ class EffectPlan:
             groups=tuple(groups),
             lines=tuple(curves),
             backend=backend,
-            settings={"evaluation": self.predictor.evaluation},
+            settings={"evaluation": self.predictor.evaluation, "n_rows_again": self.predictor.n_rows_again},
             **options,
         )
 
@@ -251,8 +251,13 @@ class EffectPlan:
         return summaries_together([(self, rows)])[0]
 
 
-def summaries_together(work: Sequence[tuple[EffectPlan, Sequence[SubgroupRows]]]) -> list[dict[int, CurveSummary]]:
-    """Predict rows of each subgroup for several features of one table, and return the summaries of each plan."""
+def summaries_together(
+    work: Sequence[tuple[EffectPlan, Sequence[SubgroupRows]]], *, check: bool = False
+) -> list[dict[int, CurveSummary]]:
+    """Predict rows of each subgroup for several features of one table, and return the summaries of each plan.
+
+    `check` warns if the model predicts other values for some of the rows once more.
+    """
     used, requests = [], []
     for plan, rows in work:
         own = {number: plan.kind.used_rows(rows[each.subgroup], each) for number, each in enumerate(plan.layouts)}
@@ -263,7 +268,7 @@ def summaries_together(work: Sequence[tuple[EffectPlan, Sequence[SubgroupRows]]]
         for (plan, _), wanted in zip(work, requests, strict=True)
     ]
     found = []
-    for (plan, _), own, wanted, results in zip(work, used, requests, _predictions(together), strict=True):
+    for (plan, _), own, wanted, results in zip(work, used, requests, _predictions(together, check=check), strict=True):
         predictions = iter(results)
         summary = {
             number: plan.kind.summary(some, plan.layouts[number], [next(predictions) for _ in wanted[number]])
@@ -273,7 +278,7 @@ def summaries_together(work: Sequence[tuple[EffectPlan, Sequence[SubgroupRows]]]
     return found
 
 
-def _predictions(work: Sequence[Work]) -> list[list[Floats]]:
+def _predictions(work: Sequence[Work], *, check: bool) -> list[list[Floats]]:
     """Return the summarized predictions of requests: from the trees of the model if they can be used and it pays."""
     found: list[list[Floats]] = []
     n = sum(len(each.source.rows) * len(each.blocks) for _, requests in work for each in requests)
@@ -284,12 +289,15 @@ def _predictions(work: Sequence[Work]) -> list[list[Floats]]:
         found, reason = summaries_from_trees(work)
     for predictor, _ in work:
         predictor.evaluation = f"model predictions: {reason}" if reason else TREE_STEPS
-    return [predictor.run(requests) for predictor, requests in work] if reason else found
+    if not reason:
+        return found
+    first = next((at for at, (_, requests) in enumerate(work) if requests), None) if check else None
+    return [predictor.run(requests, check=at == first) for at, (predictor, requests) in enumerate(work)]
 
 
 def curves_together(plans: Sequence[EffectPlan]) -> list[list[Curve]]:
     """Predict and compute the curves of several features, for all rows in memory."""
-    every = summaries_together([(plan, plan.rows) for plan in plans])
+    every = summaries_together([(plan, plan.rows) for plan in plans], check=True)
     return [
         [plan.kind.curve(plan.layouts[number], summary) for number, summary in summaries.items()]
         for plan, summaries in zip(plans, every, strict=True)
