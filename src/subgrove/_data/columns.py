@@ -91,7 +91,7 @@ def parse_features(features: Any, columns: Sequence[str]) -> tuple[Members, ...]
     if isinstance(features, Mapping):
         groups: tuple[Members, ...] = tuple(_named_group(name, each, columns) for name, each in features.items())
     else:
-        each_feature = [features] if _is_column(features) else _as_list("features", features)
+        each_feature = [features] if _is_column(features) else as_list("features", features)
         groups = tuple(_members(each, columns) for each in each_feature)
     if not groups:
         raise ParameterError("features is empty. Name some columns, or omit features for all of them.")
@@ -103,16 +103,14 @@ def allowed_columns(given: Any, columns: Sequence[str]) -> Members:
     """Return the columns of `given` in the order of the table; None stands for every column."""
     if given is None:
         return tuple(columns)
-    names = _names("given", [given] if _is_column(given) else _as_list("given", given), columns)
+    names = _names("given", [given] if _is_column(given) else as_list("given", given), columns)
     return tuple(name for name in columns if name in names)
 
 
 def _members(feature: Any, columns: Sequence[str]) -> Members:
     if isinstance(feature, NamedGroup):
         return NamedGroup(feature.name, _names("features", feature, columns))
-    members = _names(
-        "features", [feature] if _is_column(feature) else _as_list("A group in features", feature), columns
-    )
+    members = _names("features", [feature] if _is_column(feature) else as_list("A group in features", feature), columns)
     if not members:
         raise ParameterError("features has a group without columns. Name its columns, or leave it out.")
     if len(set(members)) < len(members):
@@ -155,8 +153,9 @@ def _is_column(value: Any) -> bool:
     return isinstance(value, str | int | np.integer) and not isinstance(value, bool)
 
 
-def _as_list(argument: str, values: Any) -> list[Any]:
-    if not isinstance(values, Iterable):
+def as_list(argument: str, values: Any) -> list[Any]:
+    """Return values as a list; an array without axes cannot be iterated, although it is of an iterable class."""
+    if not isinstance(values, Iterable) or getattr(values, "shape", None) == ():
         raise ParameterError(f"{argument} must be a name, a position or a list of them; got {values!r}.")
     return list(values)
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from subgrove._core.text import quote
 from subgrove._core.validate import names_arguments, warn
+from subgrove._data.columns import as_list
 from subgrove._data.from_containers import names_and_rows
 from subgrove._data.table import fingerprint, read_like, read_once
 from subgrove._data.to_containers import backend_of
@@ -301,9 +302,9 @@ class Effects(Mapping[str, Effect]):
         if is_large(X):
             raise ParameterError("X must be a table in memory. For large data, call effect for each feature.")
         names, _ = names_and_rows(X)
-        if isinstance(features, str) or (features is not None and not len(features)):
+        wanted = [*names] if features is None else [str(name) for name in as_list("features", features)]
+        if isinstance(features, str) or not wanted:
             raise ParameterError(f"features must be a list of columns; got {features!r}.")
-        wanted = [*names] if features is None else [str(name) for name in features]
         if unknown := [name for name in wanted if name not in names]:
             raise ParameterError(f"features has {quote(unknown)}, but X has the columns {quote(names[:30])}.")
         options = output, response_method, n_jobs

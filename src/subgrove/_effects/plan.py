@@ -68,7 +68,7 @@ class EffectSpec:
         cls, feature: Any, kind: Any, subgroups: Any, interactions: Any, grid: Any, grid_resolution: Any, *options: Any
     ) -> EffectSpec:
         """Validate the arguments."""
-        if kind not in KINDS:
+        if not isinstance(kind, str) or kind not in KINDS:
             raise ParameterError(f"kind must be one of {quote(KINDS)}; got {kind!r}.")
         names = _feature_names(feature)
         if len(names) > 1 and kind not in ("pdp", "ale"):

@@ -285,6 +285,7 @@ class ModelOutputs:
 def place_of(wanted: Any, labels: Sequence[Any]) -> int | None:
     """Return the position of a label, None if it is not among them; False and True are not 0 and 1."""
     for at, label in enumerate(labels):
-        if label == wanted and isinstance(label, bool) == isinstance(wanted, bool):
-            return at
+        with suppress(TypeError, ValueError):  # an array or pandas.NA is not equal to a label
+            if label == wanted and isinstance(label, bool) == isinstance(wanted, bool):
+                return at
     return None
