@@ -99,7 +99,7 @@ def interrupted(
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads the list of processes from /proc")
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGHUP, marks=pytest.mark.slow)])
 def test_a_request_to_end_leaves_no_process_and_no_file(folder: Path, number: signal.Signals) -> None:
     rows(800).to_csv("houses.csv", index=False)
     words = ["explain", "houses.csv", "-t", "price", "--n-jobs", "2"]
@@ -143,8 +143,10 @@ MOMENTS = {
 }
 
 
-@pytest.mark.parametrize("moment", MOMENTS)
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+BY_OTHERS = [(moment, signal.SIGTERM) for moment in ("loading NumPy", "the command loads pandas")]
+
+
+@pytest.mark.parametrize(("moment", "number"), [*((moment, signal.SIGINT) for moment in MOMENTS), *BY_OTHERS])
 def test_ctrl_c_while_packages_are_imported_is_one_sentence(houses: Path, moment: str, number: signal.Signals) -> None:
     """This printed the traceback of an import; Python prints the name of each module once it is imported."""
     module, words = MOMENTS[moment]
