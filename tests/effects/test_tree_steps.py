@@ -220,7 +220,7 @@ def test_all_features_of_other_models_equal_one_at_a_time() -> None:
     a, b = (sg.effect(lambda rows: rows["a"] * rows["b"], X, name) for name in ("a", "b"))
     assert together["a"] == a
     assert b.settings["n_rows_again"] == AGAIN  # the check of the first effect serves the others
-    counts = {"n_rows_predicted": b.n_rows_predicted - AGAIN, "n_calls": b.n_calls - 1}
+    counts: dict[str, Any] = {"n_rows_predicted": b.n_rows_predicted - AGAIN, "n_calls": b.n_calls - 1}
     assert together["b"] == replace(b, settings={**b.settings, "n_rows_again": 0}, **counts)
     with pytest.raises(sg.exceptions.ParameterError, match="features has 'x'"):
         sg.Effects.compute(lambda rows: rows["a"], X, features=["x"])

@@ -213,7 +213,7 @@ def test_parameters_of_nine_functions_are_tried() -> None:
 @pytest.mark.parametrize("parameter", ["n_trees", "n_repeats", "max_rows"])
 def test_a_number_beyond_the_machine_is_named(parameter: str, value: int) -> None:
     with pytest.raises(SubgroveError, match=rf"{parameter} must be a whole number <= "):
-        sg.dependence(X, **{parameter: value})
+        FUNCTIONS["dependence"][0](**{parameter: value})
 
 
 @pytest.mark.parametrize("n_jobs", [2**31, -(2**31), 10_001])
