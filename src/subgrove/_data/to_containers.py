@@ -162,7 +162,7 @@ class PandasContainer:
         table = table.copy(deep=False)
         for place, column in columns.items():
             # pandas would look for a narrower dtype of objects, and fail for text that is not valid Unicode.
-            objects = getattr(getattr(column, "dtype", None), "kind", "") == "O"
+            objects = str(getattr(column, "dtype", "")) == "object"  # other dtypes are of kind "O", too
             table.isetitem(place, self.pandas.Series(column, table.index, object) if objects else column)
         return table
 

@@ -142,9 +142,8 @@ def _fit_and_score(
     full = _explained(task, train, test[some], predicted[some])
     scores = np.zeros(1 + len(task.columns))
     scores[0] = _explained(task, train, test, predicted)
-    scores[1 + used] = full - _explained(
-        task, train, test[some], forest.predict_replaced(held_out[some], shuffled, _read)
-    )
+    permuted = forest.predict_replaced(held_out[some], shuffled, _read)
+    scores[1 + used] = full - _explained(task, train, test[some], permuted)
     return scores
 
 

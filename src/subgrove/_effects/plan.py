@@ -289,10 +289,9 @@ def _predictions(work: Sequence[Work], *, check: bool) -> list[list[Floats]]:
         found, reason = summaries_from_trees(work)
     for predictor, _ in work:
         predictor.evaluation = f"model predictions: {reason}" if reason else TREE_STEPS
-    if not reason:
-        return found
     first = next((at for at, (_, requests) in enumerate(work) if requests), None) if check else None
-    return [predictor.run(requests, check=at == first) for at, (predictor, requests) in enumerate(work)]
+    every = enumerate(work) if reason else ()
+    return [predictor.run(requests, check=at == first) for at, (predictor, requests) in every] or found
 
 
 def curves_together(plans: Sequence[EffectPlan]) -> list[list[Curve]]:

@@ -102,9 +102,8 @@ class RandomForest:
             assert loader.forest is not None
             some = slice(at, at + size)
             sums = np.zeros((len(rows[some]), p, k))
-            loader.forest.predict_replaced(
-                len(sums), p, k, len(self.roots), len(self.feature), rows[some], new[some], *trees, sums
-            )
+            sizes = (len(sums), p, k, len(self.roots), len(self.feature))
+            loader.forest.predict_replaced(*sizes, rows[some], new[some], *trees, sums)
             return read(sums / len(self.roots))
 
         return np.concatenate(list(_in_threads(work, list(range(0, n, size)), self.n_jobs))).T.copy()

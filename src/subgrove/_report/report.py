@@ -113,10 +113,10 @@ def summarize(inputs: ReportInputs, labels: ReportLabels, messages: list[str]) -
 def _reject_random_predictions(one: ImportanceResult, other: ImportanceResult) -> None:
     """Raise an error if the losses of the same rows differ: a report compares results of several calls of the model."""
     if not np.allclose(one.baseline, other.baseline, rtol=1e-9, atol=0):
+        losses = f"{one.losses[0]} was {one.baseline[0]:.6g}, then {other.baseline[0]:.6g}"
         raise ModelError(
-            f"The model predicts other values for the same rows at each call: its {one.losses[0]} was "
-            f"{one.baseline[0]:.6g}, then {other.baseline[0]:.6g}. Switch randomness off when it predicts (dropout, "
-            f"sampling)."
+            f"The model predicts other values for the same rows at each call: its {losses}. Switch randomness off "
+            f"when it predicts (dropout, sampling)."
         )
 
 

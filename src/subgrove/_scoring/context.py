@@ -230,11 +230,11 @@ def predict_baseline(predictor: Predictor, frames: Frames, batch_rows: int) -> P
 @contextmanager
 def without_repeats() -> Iterator[None]:
     """Predict no rows once more: the model has been checked."""
-    before = _model_is_checked.set(True)
+    token = _model_is_checked.set(True)
     try:
         yield
     finally:
-        _model_is_checked.reset(before)
+        _model_is_checked.reset(token)
 
 
 def check_repeatable(
