@@ -138,10 +138,10 @@ class PandasContainer:
         held = series.isna() | series.isin(own.categories) if hasattr(own, "categories") else None
         try:
             cast = series.astype(own) if held is None or held.all() else None
-        except (TypeError, ValueError, OverflowError):
-            if own.kind in "iu" and series.dtype.kind == "f":  # beyond the range of these integers
-                return series.astype(np.float64).array
-            cast = None
+        except ValueError:
+            if own.kind not in "iu" or series.dtype.kind != "f":
+                raise
+            cast = series.astype(np.float64)  # they are beyond the range of these integers
         if cast is None or (cast.isna() != series.isna()).any():
             raise ColumnError(
                 f"{what} do not all fit the dtype {own} of X. "
