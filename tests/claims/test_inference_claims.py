@@ -67,11 +67,12 @@ def rejections(strength: float, runs: int, n: int = 300) -> tuple[float, float]:
     return float(plain), float(doubting)
 
 
-def test_test_that_doubts_the_sampler_keeps_its_level_where_the_other_does_not() -> None:
-    """100 runs: 5 % and 3 sqrt(.05 * .95 / 100) = 6.5 % more. Coarse subgroups leave half of the dependence."""
-    plain, doubting = rejections(0.0, 100)
+@pytest.mark.parametrize("runs", [40, pytest.param(100, marks=pytest.mark.slow)])
+def test_test_that_doubts_the_sampler_keeps_its_level_where_the_other_does_not(runs: int) -> None:
+    """At most 5 % and 3 sqrt(.05 * .95 / runs) more. Coarse subgroups leave half of the dependence."""
+    plain, doubting = rejections(0.0, runs)
     assert plain > 0.2
-    assert doubting < 0.115
+    assert doubting < 0.05 + 3 * np.sqrt(0.05 * 0.95 / runs)
 
 
 def test_test_that_doubts_the_sampler_finds_what_is_there() -> None:

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 import subgrove
 from subgrove._cli.app import app
 
-COMMAND = [sys.executable, "-m", "subgrove._cli"]
+COMMAND = [sys.executable, "-c", "from subgrove_command import main; main()"]  # as in the installed script
 
 
 def invoke(*arguments: Any) -> Any:

@@ -99,7 +99,7 @@ def interrupted(
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads the list of processes from /proc")
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGHUP, marks=pytest.mark.slow)])
 def test_a_request_to_end_leaves_no_process_and_no_file(folder: Path, number: signal.Signals) -> None:
     rows(800).to_csv("houses.csv", index=False)
     words = ["explain", "houses.csv", "-t", "price", "--n-jobs", "2"]
@@ -130,6 +130,39 @@ def test_ctrl_c_leaves_no_files(folder: Path) -> None:
     assert errors.strip().endswith("Interrupted. No file is left half-written.")
     assert "Traceback" not in errors
     assert [path.name for path in folder.iterdir()] == ["houses.csv"]
+
+
+MOMENTS = {
+    "loading NumPy": ("numpy._core", ["--help"]),
+    "loading the package": ("subgrove._core.kinds", ["explain", "houses.csv", "-t", "price"]),
+    "loading the samplers": ("subgrove.samplers", ["demo"]),
+    "loading the command": ("subgrove._cli.terminal", ["explain", "houses.csv", "-t", "price"]),
+    "the options are parsed": ("subgrove._cli.app", ["explain", "houses.csv", "-t", "price"]),
+    "the command loads pandas": ("pandas._libs", ["explain", "houses.csv", "-t", "price"]),
+    "the command loads scikit-learn": ("sklearn.base", ["explain", "houses.csv", "-t", "price"]),
+}
+
+
+BY_OTHERS = [(moment, signal.SIGTERM) for moment in ("loading NumPy", "the command loads pandas")]
+
+
+@pytest.mark.parametrize(("moment", "number"), [*((moment, signal.SIGINT) for moment in MOMENTS), *BY_OTHERS])
+def test_ctrl_c_while_packages_are_imported_is_one_sentence(houses: Path, moment: str, number: signal.Signals) -> None:
+    """This printed the traceback of an import; Python prints the name of each module once it is imported."""
+    module, words = MOMENTS[moment]
+    options: dict[str, Any] = {"text": True, "cwd": houses.parent, "env": environment()}
+    options |= {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    options |= {"preexec_fn": partial(signal.signal, number, signal.SIG_DFL)}
+    process = subprocess.Popen([COMMAND[0], "-X", "importtime", *COMMAND[1:], *words], **options)
+    assert process.stderr is not None
+    seen = next((line for line in process.stderr if line.split("|")[-1].strip() == module), "")
+    process.send_signal(number)
+    _, rest = process.communicate(timeout=60)
+    printed = [line for line in rest.splitlines() if not line.startswith("import time:")]
+    assert seen, "the module is not imported any more: choose another"
+    assert (process.returncode, printed[-1]) == (128 + number, "Interrupted. No file is left half-written.")
+    assert "Traceback" not in rest
+    assert [path.name for path in houses.parent.iterdir()] == ["houses.csv"]
 
 
 def test_interrupted_write_keeps_the_old_page(houses: Path, monkeypatch: pytest.MonkeyPatch) -> None:

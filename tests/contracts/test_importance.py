@@ -44,7 +44,7 @@ def closed_form(X: Any) -> Any:
 
 
 X, Y = plain_frame()
-TRAIN, _ = plain_frame(400, seed=1)
+TRAIN, _ = plain_frame(250, seed=1)
 GROUPS = sg.find_subgroups(TRAIN, max_depth=2)
 TRAINING_DONORS = sg.samplers.SubgroupSampler(groups=GROUPS, donors="train")
 

@@ -169,3 +169,41 @@ def test_a_result_is_frozen_can_be_pickled_and_states_its_seed() -> None:
 def test_the_text_of_a_result_has_its_advice() -> None:
     assert repr(FOUND).splitlines()[0] == "<Dependence of 4 features: 3 with R2 of at least 20 %>"
     assert len(repr(FOUND).splitlines()) == 4
+
+
+def among(n_unrelated: int) -> pd.DataFrame:
+    """Return a sum of two columns, the levels of one, and columns that carry nothing."""
+    rng = np.random.default_rng(4)
+    related = rng.normal(size=(400, 3))
+    columns = {"a": related[:, 0], "b": related[:, 1], "c": related[:, 2]}
+    columns["sum"] = related[:, 0] + related[:, 1] + 0.3 * rng.normal(size=400)
+    columns["level"] = np.where(related[:, 2] > 0, "high", "low")
+    return pd.DataFrame(columns | {f"x{at}": rng.normal(size=400) for at in range(n_unrelated)})
+
+
+def test_columns_that_carry_nothing_hide_no_dependence() -> None:
+    """A forest of all 205 columns explains 0.28 of the sum, one of 30 columns 0.58."""
+    few, many = (sg.dependence(among(n), features=["sum", "level"], random_state=1) for n in (25, 200))
+    for name, share in explained(few).items():
+        assert explained(many)[name] > share - 0.08, name
+    assert many.found[0].predictors[:2] == few.found[0].predictors[:2]
+
+
+def test_at_most_thirty_columns_share_what_is_explained() -> None:
+    found = sg.dependence(among(60), features=["sum", "x3"], n_trees=20, random_state=1)
+    for each in found.found:
+        used = (each.folds[:, 1:] != 0).sum(axis=1)
+        assert (used <= 30).all()
+        assert (used > 5).all()
+        assert len(each.drops) == 64
+
+
+def test_columns_are_selected_in_the_training_half_alone() -> None:
+    """Nothing depends on anything: the mean is -0.15; columns selected in all rows would raise it to -0.01."""
+    rng = np.random.default_rng(6)
+    noise = pd.DataFrame(rng.normal(size=(60, 150)), columns=[f"x{at}" for at in range(150)])
+    found = [
+        each.explained for each in sg.dependence(noise, features=list(noise)[:60], n_trees=30, random_state=1).found
+    ]
+    # The standard deviation of a feature is about 0.165, the standard error of the mean of 60 about 0.02.
+    assert np.mean(found) < -0.08

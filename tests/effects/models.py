@@ -41,6 +41,9 @@ def model(X: pd.DataFrame) -> Floats:
     return np.asarray(value + 0.01 * days, dtype=np.float64)
 
 
+AGAIN = 10  # rows that are predicted once more, to see whether the model predicts the same
+
+
 class Counting:
     """A model that counts the rows and the calls that it is options for."""
 

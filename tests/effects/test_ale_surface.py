@@ -34,7 +34,7 @@ def test_without_interaction_it_is_zero() -> None:
     X = rows()
     found = sg.effect(lambda rows: np.exp(rows["a"]) + rows["b"] ** 2, X, ("a", "b"), kind="ale")
     assert float(found.curves["estimate"].abs().max()) < 1e-9
-    assert found.n_rows_predicted == 4 * len(X)
+    assert found.n_rows_predicted == 4 * len(X) + 10
     assert found.curves["std_error"].isna().all()
 
 

@@ -72,7 +72,10 @@ def share_of_failures(verdicts: Sequence[str]) -> float:
     return float(np.mean([verdict == "failed" for verdict in verdicts]))
 
 
-@pytest.mark.parametrize("name", sg.simulate.scenarios())
+OTHERS = [pytest.param(name, marks=pytest.mark.slow) for name in sg.simulate.scenarios()[2:]]
+
+
+@pytest.mark.parametrize("name", [*sg.simulate.scenarios()[:2], *OTHERS])
 def test_true_conditional_draws_rarely_fail(name: str) -> None:
     # Of 40 runs, 5 % are 2; more than 6 have a probability of 0.3 %.
     scenario, verdicts = sg.simulate.scenario(name), []
@@ -287,8 +290,14 @@ def test_wrong_conditional_distributions_are_found(given: Any, drawn: Any) -> No
     assert sum(verdict in ("failed", "small difference") for verdict in verdicts) >= 7
 
 
-@pytest.mark.parametrize("n", [60, 150, 500])
-@pytest.mark.parametrize("n_copies", [1, 10])
+@pytest.mark.parametrize(
+    ("n", "n_copies"),
+    [
+        (60, 1),
+        (150, 10),
+        *(pytest.param(*case, marks=pytest.mark.slow) for case in ((60, 10), (150, 1), (500, 1), (500, 10))),
+    ],
+)
 def test_p_values_of_true_draws_are_uniform(n: int, n_copies: int) -> None:
     # 200 runs at a level of 5 %: more than 20 failures have a chance of 0.1 %; a mean has standard error 0.02.
     found = []

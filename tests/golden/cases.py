@@ -124,7 +124,7 @@ def effect_numbers(found: Any, *, ice: bool = False) -> dict[str, Any]:
     """Curves of an effect, its support and outliers."""
     numbers = {
         "outputs": plain(found.outputs),
-        "model_rows": found.n_rows_predicted,
+        "model_rows": found.n_rows_predicted - found.settings["n_rows_again"],
         "curves": columns_of(found.curves),
         "support": columns_of(found.support),
         "outliers": columns_of(found.outliers),

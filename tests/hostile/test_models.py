@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import pandas as pd
 import pytest
 
 import subgrove as sg
-from subgrove.exceptions import SubgroveWarning
+from subgrove.exceptions import ModelError, SubgroveWarning
 
 from .outcome import outcome
 from .test_frames import CLEAN, N, Y, importance, model
@@ -160,6 +161,57 @@ def test_a_model_that_predicts_other_values_for_the_same_rows_is_warned_of(name:
     options: dict[str, Any] = {"sampler": "marginal", "n_repeats": 2, "random_state": 1, "check_fidelity": False}
     with pytest.warns(SubgroveWarning, match=f"for the same rows, {when}"):
         sg.importance(predict, CLEAN, y, loss=loss, **options)
+
+
+@pytest.mark.parametrize("kind", ["pdp", "ice", "ale", "mplot"])
+@pytest.mark.parametrize("name", ["random", "random classes", "depends on other rows"])
+def test_an_effect_warns_of_a_model_that_predicts_other_values_for_the_same_rows(name: str, kind: Any) -> None:
+    predict, when = NOT_REPEATABLE[name]
+    with pytest.warns(SubgroveWarning, match=f"for the same rows, {when}.*The effect includes these changes"):
+        found = sg.effect(predict, CLEAN, CLEAN.columns[0], kind=kind, subgroups=None, grid_resolution=4)
+    assert found.settings["n_rows_again"] == 10
+
+
+def test_effects_of_several_features_warn_once_of_a_random_model() -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        sg.Effects.compute(random_values, CLEAN, features=list(CLEAN.columns[:3]), subgroups=None)
+    assert len([one for one in caught if "same rows" in str(one.message)]) == 1
+
+
+@pytest.mark.parametrize("name", ["random", "depends on other rows"])
+def test_the_effect_of_large_data_warns_of_such_a_model(name: str, tmp_path: Path) -> None:
+    predict, when = NOT_REPEATABLE[name]
+    CLEAN.to_parquet(tmp_path / "rows.parquet")
+    with pytest.warns(SubgroveWarning, match=f"for the same rows, {when}"):
+        found = sg.effect(predict, tmp_path / "rows.parquet", CLEAN.columns[0], subgroups=None, grid_resolution=4)
+    assert found.settings["n_rows_again"] == 30  # 20 sampled rows, half of them twice
+
+
+def test_leaving_columns_out_warns_of_a_random_model() -> None:
+    with pytest.warns(SubgroveWarning, match="for the same rows, at each call"):
+        found = sg.loco(random_values, CLEAN, Y, train=(CLEAN, Y), refit=lambda X, y: lambda rows: np.zeros(len(rows)))
+    assert found.settings["n_rows_predicted"] == N * (1 + len(CLEAN.columns)) + 20  # once more, and again to see why
+
+
+def test_a_report_of_a_random_model_is_an_error_that_says_so() -> None:
+    half = N // 2
+    train, test = (CLEAN[:half], Y[:half]), (CLEAN[half:], Y[half:])
+    with pytest.raises(ModelError, match="The model predicts other values for the same rows at each call"):
+        sg.report(random_values, train, test, n_repeats=2, random_state=1)
+
+
+@pytest.mark.parametrize("kind", ["pdp", "ale", "mplot"])
+def test_rounding_of_batches_is_not_reported_by_effects(kind: Any) -> None:
+    """Predictions at one point of the feature hardly vary, so their rounding is compared with that of all points."""
+
+    def rounded(X: Any) -> Any:
+        return X[CLEAN.columns[0]].to_numpy() * (1 + 1e-7 * len(X) / N)
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        sg.effect(rounded, CLEAN, CLEAN.columns[0], kind=kind, subgroups=None)
+    assert not [one for one in caught if "same rows" in str(one.message)]
 
 
 def test_rounding_of_batches_is_not_reported() -> None:

@@ -172,6 +172,13 @@ def forest_predict() -> Call:
     return Call("forest", "predict", arguments, ("sums",))
 
 
+def forest_predict_replaced() -> Call:
+    given = forest_predict().arguments
+    order = ("n", "p", "k", "trees", "count", "x", "others", "roots", "nodes", "values", "sums")
+    arguments = given | {"others": np.zeros((3, 2)), "sums": np.zeros((3, 2, 1))}
+    return Call("forest", "predict_replaced", {name: arguments[name] for name in order}, ("sums",))
+
+
 def lasso_paths() -> Call:
     arguments = {
         "gram": np.eye(3)[None],
@@ -201,6 +208,7 @@ CALLS: dict[str, Callable[[], Call]] = {
     "forest.grow": forest_grow,
     "forest.grow of classes": forest_grow_classes,
     "forest.predict": forest_predict,
+    "forest.predict_replaced": forest_predict_replaced,
     "lasso_path.paths": lasso_paths,
     "mmd_pairs.kernel_sum": lambda: pairs("kernel_sum", {"gamma": 1.0}),
     "mmd_pairs.between": lambda: pairs("between", {"low": 0.0, "high": 1.0, "max_inside": 4, "out": np.empty(4)}),
@@ -338,6 +346,9 @@ OUTSIDE = [
     ("forest.grow of classes", "codes", np.array([0, 0, 0, 0, 0, 1], dtype=np.int32)),
     ("forest.grow of classes", "codes", np.array([0, 0, 0, 0, 0, -1], dtype=np.int32)),
     ("forest.predict", "roots", np.array([3], dtype=np.int32)),
+    ("forest.predict_replaced", "roots", np.array([3], dtype=np.int32)),
+    ("forest.predict_replaced", "nodes", nodes((0.0, 0, 0), (np.inf, 1, 1), LEAF)),
+    ("forest.predict_replaced", "nodes", nodes((0.0, 4, 1), (np.inf, 1, 1), LEAF)),
     ("forest.predict", "roots", np.array([-1], dtype=np.int32)),
     ("forest.predict", "nodes", nodes((0.0, 0, 2), (np.inf, 1, 1), LEAF)),
     ("forest.predict", "nodes", nodes((0.0, 0, 0), (np.inf, 1, 1), LEAF)),
@@ -372,6 +383,8 @@ def test_index_out_of_range_raises(name: str, argument: str, value: Any) -> None
         ("forest.grow", {"n_drawn": 7}),
         ("forest.grow", {"k": 2**62}),
         ("forest.predict", {"n": 2**62}),
+        ("forest.predict_replaced", {"n": 2**62}),
+        ("forest.predict_replaced", {"k": 2**61}),
         ("lasso_path.paths", {"p": 2**32}),
         ("lasso_path.paths", {"problems": -1}),
         ("mmd_pairs.kernel_sum", {"rows": -2}),

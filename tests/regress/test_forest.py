@@ -256,6 +256,57 @@ def test_forest_predicts_the_same_without_the_compiled_part(monkeypatch: pytest.
     np.testing.assert_array_equal(pickle.loads(stored).predict(new), compiled)
 
 
+def first_output(predicted: Floats) -> Floats:
+    return np.asarray(predicted[..., 0])
+
+
+@pytest.mark.parametrize(("n_outputs", "p", "n_jobs"), [(1, 4, None), (1, 90, 2), (3, 40, None)])
+@pytest.mark.parametrize("compiled", [pytest.param(True, marks=needs_compiler), False])
+def test_replaced_columns_are_predicted_as_in_replaced_rows(
+    monkeypatch: pytest.MonkeyPatch, n_outputs: int, p: int, n_jobs: int | None, compiled: bool
+) -> None:
+    X, y = sample(150, p, seed=3)
+    X[::7, 1] = np.nan
+    X[:, 2] = np.round(X[:, 2])
+    if not compiled:
+        monkeypatch.setattr(loader, "forest", None)
+        monkeypatch.setattr(loader, "warn_forest_fallback", lambda: None)
+    outputs = np.column_stack([y**power for power in range(1, n_outputs + 1)])
+    forest = grow_forest(X, outputs, n_trees=20, n_jobs=n_jobs)
+    rows, others = sample(70, p, seed=4)[0], sample(70, p, seed=5)[0]
+    rows[::5, 2] = others[::3, 0] = np.nan
+    found = forest.predict_replaced(rows, others, first_output)
+    assert found.shape == (p, 70)
+    for column in range(p):
+        replaced = rows.copy()
+        replaced[:, column] = others[:, column]
+        np.testing.assert_array_equal(found[column], forest.predict(replaced)[:, 0])
+
+
+@needs_compiler
+def test_decreases_of_columns_sum_to_the_variance_of_the_predictions_in_the_bag() -> None:
+    X, y = sample(200, 6, seed=1)
+    forest = grow_forest(X, np.column_stack([y, y**2]), n_trees=6)
+    for tree in range(6):
+        alone, drawn = one_tree(forest, tree), times_drawn(forest, tree)
+        predicted = np.repeat(alone.predict(X), drawn, axis=0)
+        np.testing.assert_allclose(alone.decreases().sum(), predicted.var(axis=0).sum(), rtol=1e-10)
+    each = sum(one_tree(forest, tree).decreases() for tree in range(6))
+    np.testing.assert_allclose(forest.decreases(), each, rtol=1e-12)
+
+
+@pytest.mark.parametrize("compiled", [pytest.param(True, marks=needs_compiler), False])
+def test_decreases_are_largest_for_the_columns_of_the_signal(monkeypatch: pytest.MonkeyPatch, compiled: bool) -> None:
+    X, y = sample(400, 30, seed=2)
+    X[:, 29] = 1.0
+    if not compiled:
+        monkeypatch.setattr(loader, "forest", None)
+        monkeypatch.setattr(loader, "warn_forest_fallback", lambda: None)
+    found = grow_forest(X, y[:, None], n_trees=50).decreases()
+    assert set(np.argsort(-found)[:3]) == {0, 1, 2}  # the columns of `signal`
+    assert found[29] == 0
+
+
 def test_scikit_learn_forest_is_announced_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loader, "forest", None)
     loader.warn_forest_fallback.cache_clear()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -23,7 +26,12 @@ SMOOTH = [
 ]
 
 
-@pytest.mark.parametrize("name", SMOOTH)
+def some_quick(names: Sequence[str], every: int) -> list[Any]:
+    """Simulations: one of `every` runs with the quick tests, the others with the slow ones."""
+    return [name if not at % every else pytest.param(name, marks=pytest.mark.slow) for at, name in enumerate(names)]
+
+
+@pytest.mark.parametrize("name", some_quick(SMOOTH, 4))
 def test_the_importance_is_near_the_truth(name: str) -> None:
     structure = sg.simulate.structure(name)
     estimates, errors = [], []
@@ -58,7 +66,7 @@ def test_exact_relations_are_found_exactly(name: str) -> None:
     assert abs(imp.overall["estimate"].iloc[0]) < 1e-5 * spread
 
 
-@pytest.mark.parametrize("name", sg.simulate.structures())
+@pytest.mark.parametrize("name", some_quick(sg.simulate.structures(), 6))
 def test_the_true_sampler_gives_the_true_importance(name: str) -> None:
     structure = sg.simulate.structure(name, model="saturating")
     test = structure.sample(4000, random_state=1)

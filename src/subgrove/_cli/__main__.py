@@ -1,6 +1,6 @@
 """`python -m subgrove._cli` is the command `subgrove`."""
 
-from subgrove._cli.app import main
+from subgrove_command import main
 
 if __name__ == "__main__":
     main()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import io
 import os
-import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ from subgrove._cli.terminal import STDOUT, Output, errors_as_messages
 from subgrove._core.execution import hidden_progress
 from subgrove._core.files import TemporaryFolder
 from subgrove._version import __version__
+from subgrove_command import begin
 
 STDIN = "-"
 _EXIT_CODES = (
@@ -40,14 +40,7 @@ app = typer.Typer(
 
 
 def main() -> None:
-    """Run the command line; characters that the terminal cannot encode are escaped.
-
-    A request to end (`kill`, a closed terminal) is handled as Ctrl-C, so that no process and no temporary file is left.
-    """
-    for name in ("SIGTERM", "SIGHUP"):  # Windows has no SIGHUP; `nohup` ignores it
-        number = getattr(signal, name, None)
-        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
-            signal.signal(number, _interrupt)
+    """Run the command line; characters that the terminal cannot encode are escaped."""
     for name in ("stdout", "stderr"):  # None if the stream is closed, as by >&-
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115  # open until the end
@@ -55,11 +48,6 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     app(prog_name="subgrove")
-
-
-def _interrupt(number: int, _: Any) -> None:
-    signal.signal(number, signal.SIG_IGN)  # so that it is handled once
-    raise KeyboardInterrupt(number)
 
 
 def _print_version(requested: bool) -> None:
@@ -101,6 +89,7 @@ def _command(function: Callable[[Any, Output], None]) -> Callable[..., None]:
     options = get_type_hints(function)["options"]
 
     def call(**values: Any) -> None:
+        begin()
         parsed = options(**values)
         piped = any(str(values.get(name)) == STDOUT for name in ("out", "json", "markdown"))
         output = Output(quiet=parsed.quiet, results=not piped)

@@ -40,8 +40,9 @@ from subgrove.exceptions import (
     SubgroveError,
     SubgroveWarning,
 )
+from subgrove_command import BY_SIGNAL, INTERRUPTED
 
-OK, UNEXPECTED, BAD_INPUT, MODEL_FAILED, CHUNK_FAILED, BY_SIGNAL = 0, 1, 2, 3, 4, 128
+OK, UNEXPECTED, BAD_INPUT, MODEL_FAILED, CHUNK_FAILED = 0, 1, 2, 3, 4
 MIN_ADDRESS_SPACE = 800 << 20  # bytes; a report takes 650 MB of address space, a third of it as memory
 _OUT_OF_MEMORY = ("failed to map segment", "annot allocate memory", "can't start new thread")
 STDOUT = "-"
@@ -185,7 +186,7 @@ def errors_as_messages(output: Output, *, debug: bool) -> Iterator[None]:
 def _code_and_message(error: BaseException) -> tuple[int, str]:
     if isinstance(error, KeyboardInterrupt):
         number = error.args[0] if error.args else signal.SIGINT
-        return BY_SIGNAL + number, "Interrupted. No file is left half-written."
+        return BY_SIGNAL + number, INTERRUPTED
     out_of_memory = isinstance(error, MemoryError) or any(text in str(error) for text in _OUT_OF_MEMORY)
     if out_of_memory and not isinstance(error, InputError):
         return BAD_INPUT, "Error: not enough memory. Use fewer rows (--sample-size) or columns (--columns)."

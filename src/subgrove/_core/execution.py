@@ -241,12 +241,17 @@ def working_memory() -> float:
     return float(get_config()["working_memory"])
 
 
+_MAX_JOBS = 10_000
+
+
 def effective_jobs(n_jobs: int | None) -> int:
     """Return the number of workers of joblib: `n_jobs`, or that of the active configuration."""
     from joblib import effective_n_jobs
 
     if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0):
         raise ParameterError(f"n_jobs must be a whole number other than 0, or None; got {n_jobs!r}.")
+    if n_jobs is not None and abs(n_jobs) > _MAX_JOBS:
+        raise ParameterError(f"n_jobs must be at most {_MAX_JOBS:,}; got {n_jobs}. Use -1 for all processors.")
     return int(effective_n_jobs(n_jobs))
 
 

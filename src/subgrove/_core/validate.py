@@ -146,7 +146,16 @@ def whole_number(name: str, value: Any, *, least: int) -> int:
     """Return `value` as an int, or raise an error that names the argument."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer) or value < least:
         raise ParameterError(f"{name} must be a whole number >= {least}; got {value!r}.")
+    if value > sys.maxsize:
+        raise ParameterError(f"{name} must be a whole number <= {sys.maxsize}; got one of {len(str(value))} digits.")
     return int(value)
+
+
+def true_or_false(name: str, value: Any) -> bool:
+    """Return `value` as a bool, or raise an error that names the argument."""
+    if not isinstance(value, bool | np.bool_ | int):
+        raise ParameterError(f"{name} must be True or False; got {type(value).__name__}.")
+    return bool(value)
 
 
 def number_in(name: str, value: Any, *, low: float, high: float) -> float:

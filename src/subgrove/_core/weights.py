@@ -90,7 +90,7 @@ def read_raw_weights(sample_weight: Any, n_rows: int, of: str = "X") -> Floats:
     weights = unwrapped(sample_weight)
     try:
         values = np.asarray(np.ma.filled(weights, np.nan) if np.ma.is_masked(weights) else weights, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"sample_weight must be numbers, one for each row; got {type(weights).__name__}.") from error
     if values.shape != (n_rows,):
         raise LengthError(

@@ -91,7 +91,7 @@ def parse_features(features: Any, columns: Sequence[str]) -> tuple[Members, ...]
     if isinstance(features, Mapping):
         groups: tuple[Members, ...] = tuple(_named_group(name, each, columns) for name, each in features.items())
     else:
-        groups = tuple(_members(each, columns) for each in _as_list("features", features))
+        groups = tuple(_members(each, columns) for each in as_list("features", features))
     if not groups:
         raise ParameterError("features is empty. Name some columns, or omit features for all of them.")
     _reject_duplicates(groups)
@@ -102,14 +102,14 @@ def allowed_columns(given: Any, columns: Sequence[str]) -> Members:
     """Return the columns of `given` in the order of the table; None stands for every column."""
     if given is None:
         return tuple(columns)
-    names = _names("given", _as_list("given", given), columns)
+    names = _names("given", as_list("given", given), columns)
     return tuple(name for name in columns if name in names)
 
 
 def _members(feature: Any, columns: Sequence[str]) -> Members:
     if isinstance(feature, NamedGroup):
         return NamedGroup(feature.name, _names("features", feature, columns))
-    members = _names("features", _as_list("A group in features", feature), columns)
+    members = _names("features", as_list("A group in features", feature), columns)
     if not members:
         raise ParameterError("features has a group without columns. Name its columns, or leave it out.")
     if len(set(members)) < len(members):
@@ -148,11 +148,11 @@ def _names(argument: str, values: Iterable[Any], columns: Sequence[str]) -> Memb
     return tuple(names)
 
 
-def _as_list(argument: str, values: Any) -> list[Any]:
-    """Return names or positions of columns as a list; also a single one."""
+def as_list(argument: str, values: Any) -> list[Any]:
+    """Return names or positions of columns as a list, also a single one; an array without axes cannot be iterated."""
     if isinstance(values, str | int | np.integer) and not isinstance(values, bool):
         return [values]
-    if not isinstance(values, Iterable):
+    if not isinstance(values, Iterable) or getattr(values, "shape", None) == ():
         raise ParameterError(f"{argument} must be a name, a position or a list of them; got {values!r}.")
     return list(values)
 

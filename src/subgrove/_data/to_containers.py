@@ -136,7 +136,12 @@ class PandasContainer:
         if own.kind in "iu" and series.dtype.kind == "f" and not (series == series.round()).all():
             return series.astype(np.float64).array  # integers may be replaced by floats
         held = series.isna() | series.isin(own.categories) if hasattr(own, "categories") else None
-        cast = series.astype(own) if held is None or held.all() else None
+        try:
+            cast = series.astype(own) if held is None or held.all() else None
+        except ValueError:
+            if own.kind not in "iu" or series.dtype.kind != "f":
+                raise
+            cast = series.astype(np.float64)  # they are beyond the range of these integers
         if cast is None or (cast.isna() != series.isna()).any():
             raise ColumnError(
                 f"{what} do not all fit the dtype {own} of X. "
@@ -156,7 +161,9 @@ class PandasContainer:
     def replaced(self, table: Any, columns: Mapping[int, Any]) -> Any:
         table = table.copy(deep=False)
         for place, column in columns.items():
-            table.isetitem(place, column)
+            # pandas would look for a narrower dtype of objects, and fail for text that is not valid Unicode.
+            objects = str(getattr(column, "dtype", "")) == "object"  # other dtypes are of kind "O", too
+            table.isetitem(place, self.pandas.Series(column, table.index, object) if objects else column)
         return table
 
     def repeated(self, times: int) -> Any:

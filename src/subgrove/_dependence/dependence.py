@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from subgrove._core.execution import RandomStateLike, Streams, effective_jobs, progress_bar, read_seed, stream
 from subgrove._core.kinds import Floats, Kind, Rows
@@ -22,6 +23,7 @@ from subgrove.exceptions import InputError, ParameterError
 
 LEAST_ROWS = 10
 MOST_LEVELS = 100
+MOST_PREDICTORS = 30  # of more, those that reduce the error of a first forest most
 _SHUFFLED = 1000  # held-out rows for permutation importance; more would only cost time
 _LEAST_VARIANCE = (
     1e-6  # of held-out rows beside all rows; below it R2 is a ratio to rounding errors or to nearly nothing
@@ -122,38 +124,46 @@ def _fit_and_score(
 ) -> Floats:
     """Return the share of loss explained in the rows `test`, then its decrease when each column is permuted there."""
     predictors = rank_encoded(task.table, task.columns, task.outputs, train)
-    forest = grow_forest(
-        predictors[train],
-        task.outputs[train],
-        n_trees=n_trees,
-        min_node_size=_NUMERIC_NODE if task.numeric else _LEVELS_NODE,
-        seed=int(rng.integers(2**31)),
-        n_jobs=n_jobs,
-    )
-    held_out = predictors[test]
-    predicted = forest.predict(held_out)
-    scores = [_explained(task, train, test)(predicted)]
+
+    def grow(columns: Floats) -> Any:
+        least = _NUMERIC_NODE if task.numeric else _LEVELS_NODE
+        settings: dict[str, Any] = {"n_trees": n_trees, "min_node_size": least, "n_jobs": n_jobs}
+        return grow_forest(columns[train], task.outputs[train], seed=int(rng.integers(2**31)), **settings)
+
+    used = np.arange(len(task.columns))
+    if len(used) > MOST_PREDICTORS:
+        used = np.sort(np.argsort(-grow(predictors).decreases(), kind="stable")[:MOST_PREDICTORS])
+        predictors = predictors[:, used]
+    forest = grow(predictors)
     some = slice(None) if len(test) <= _SHUFFLED else np.sort(rng.choice(len(test), _SHUFFLED, replace=False))
-    held_out, predicted, explained = held_out[some], predicted[some], _explained(task, train, test[some])
-    full = explained(predicted)
-    for at in range(held_out.shape[1]):
-        permuted = held_out.copy()
-        permuted[:, at] = rng.permutation(held_out[:, at])
-        scores.append(full - explained(forest.predict(permuted)))
-    return np.array(scores)
+    held_out = predictors[test]
+    predicted = _read(forest.predict(held_out))
+    shuffled = np.stack([rng.permutation(column) for column in held_out[some].T], axis=1)
+    full = _explained(task, train, test[some], predicted[some])
+    scores = np.zeros(1 + len(task.columns))
+    scores[0] = _explained(task, train, test, predicted)
+    permuted = forest.predict_replaced(held_out[some], shuffled, _read)
+    scores[1 + used] = full - _explained(task, train, test[some], permuted)
+    return scores
 
 
-def _explained(task: RegressionTask, train: Rows, test: Rows) -> Callable[[Floats], float]:
-    """Return the function from predictions of the rows `test` to the explained share of loss; NaN without loss."""
+def _read(predicted: Floats) -> npt.NDArray[Any]:
+    """Return the predicted number, or level."""
+    return predicted[..., 0] if predicted.shape[-1] == 1 else predicted.argmax(axis=-1)
+
+
+def _explained(task: RegressionTask, train: Rows, test: Rows, predicted: npt.NDArray[Any]) -> Floats:
+    """Return the explained share of loss in the rows `test`, the last axis of `predicted`; NaN without loss."""
     wanted = task.outputs[test]
     if task.numeric:
-        spread = float(((wanted - wanted.mean()) ** 2).sum())
-        varies = wanted.var() > _LEAST_VARIANCE * task.outputs.var()
-        return lambda predicted: 1 - float(((wanted - predicted) ** 2).sum()) / spread if varies else np.nan
-    level = wanted.argmax(axis=1)
-    most_frequent = task.outputs[train].sum(axis=0).argmax()
-    wrong = float((level != most_frequent).sum())
-    return lambda predicted: 1 - float((predicted.argmax(axis=1) != level).sum()) / wrong if wrong else np.nan
+        values = wanted[:, 0]
+        loss, spread = ((values - predicted) ** 2).sum(axis=-1), ((values - values.mean()) ** 2).sum()
+        varies = values.var() > _LEAST_VARIANCE * task.outputs.var()
+    else:
+        level, most_frequent = wanted.argmax(axis=1), task.outputs[train].sum(axis=0).argmax()
+        loss, spread = (predicted != level).sum(axis=-1), (level != most_frequent).sum()
+        varies = spread > 0
+    return 1 - loss / spread if varies else np.full(np.shape(loss), np.nan)
 
 
 @names_arguments()
@@ -220,6 +230,9 @@ def dependence(
 
     `std_error` is the standard error of the mean over halves, treated as independent. It covers the random split into
     halves, not the sampling of rows.
+
+    With more than 30 predictors, a first forest of all selects the 30 whose splits reduce its error most, and a second
+    forest of these is scored: among many columns that carry nothing, a forest finds less than there is.
 
     Forests try the root of the number of columns at each split; nodes of at most five rows (numeric features) or of
     one are not split. A nominal column is one column for the forest, its levels ranked by their mean outputs in

@@ -22,11 +22,12 @@ from subgrove._core.validate import warn
 from subgrove._core.weights import FrequencyWeights, kish_scale, read_raw_weights, unwrapped
 from subgrove._data.columns import ColumnInfo, values_like
 from subgrove._data.from_containers import untyped_columns
+from subgrove._data.replace_columns import Frames
 from subgrove._data.table import digest_of, fingerprint, read_table
 from subgrove._effects.ale import AccumulatedEffects
 from subgrove._effects.curves import CurveSummary
 from subgrove._effects.grid import as_points, has_levels
-from subgrove._effects.plan import EffectPlan, EffectSpec, curves_together, summaries_together
+from subgrove._effects.plan import EffectPlan, EffectSpec, summaries_together
 from subgrove._effects.result import Effect
 from subgrove._effects.subgroup_rows import EffectGroup, FeatureData, SubgroupRows, count_values, rows_by_subgroup
 from subgrove._models.tree_ensemble.reading import TREE_STEPS, model_predictions
@@ -34,10 +35,12 @@ from subgrove._scale import LargeData
 from subgrove._scale.engines import ChunkArrays, run_chunks
 from subgrove._scale.large_data import check_column_name, model_columns, select_columns
 from subgrove._scale.readers import Chunk, ChunkedData, sample_rows
+from subgrove._scoring.context import check_repeatable
 from subgrove._subgroups import Subgroups
 from subgrove.exceptions import SubgroveError, SubgroveWarning, UnseenValueWarning
 
 _FINGERPRINT_ROWS = 400  # rows that identify the model and the data of a checkpoint
+_CHECKED_ROWS = 20  # sampled rows that are predicted to see whether the model predicts ten of them the same once more
 SEED = 0  # of the sample, so that the same call gives the same numbers
 
 
@@ -106,6 +109,8 @@ def effect_of_chunks(model: Any, large: LargeRows, spec: EffectSpec) -> Effect:
     chunks, by_trees = sums.get("by trees", (1.0, 0.0))  # a checkpoint of an older version has none
     reason = f"trees served {by_trees:.0f} of {chunks:.0f} chunks"
     plan.predictor.evaluation = TREE_STEPS if by_trees == chunks else model_predictions(reason)
+    if by_trees < chunks:
+        _check_sampled_rows(plan)
     curves = []
     for number, layout in enumerate(plan.layouts):
         if (moments := sums.get(f"curve {number}")) is not None:
@@ -261,7 +266,19 @@ def _spreads(plan: EffectPlan) -> dict[int, Floats]:
     infos = plan.data.infos
     if len(infos) > 1 or not has_levels(infos[0]) or isinstance(plan.kind, AccumulatedEffects):
         return {}
-    return {curve.subgroup: curve.spread for curve in curves_together([plan])[0] if curve.spread is not None}
+    (summaries,) = summaries_together([(plan, plan.rows)])
+    curves = [plan.kind.curve(plan.layouts[number], summary) for number, summary in summaries.items()]
+    return {curve.subgroup: curve.spread for curve in curves if curve.spread is not None}
+
+
+def _check_sampled_rows(plan: EffectPlan) -> None:
+    """Predict some sampled rows, and half of them once more; warn if the model then predicts other values."""
+    sample, predictor = plan.data.frames, plan.predictor
+    rows = np.unique(np.linspace(0, sample.n_rows - 1, _CHECKED_ROWS).astype(np.intp))
+    frames = Frames(sample.changed(rows, {}), ())
+    copied = frames.changed(np.arange(len(rows)), {})
+    predictions = predictor.model.predict(copied, len(rows), lambda row: "sampled rows")
+    predictor.n_rows_again = len(rows) + check_repeatable(predictor.model, frames, predictions, "The effect")
 
 
 def _warn_of_unseen_levels(names: Sequence[str], n_unseen: Floats) -> None:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from subgrove._core.text import quote
 from subgrove._core.validate import names_arguments, warn
+from subgrove._data.columns import as_list
 from subgrove._data.from_containers import names_and_rows
 from subgrove._data.table import fingerprint, read_like, read_once
 from subgrove._data.to_containers import backend_of
@@ -110,9 +111,10 @@ def effect(
     Predictions are made in batches of at most 100,000 rows, fewer if scikit-learn's `working_memory` requires it. The
     number of predicted rows is n at each point for "pdp" and "ice" (in subgroups, the sum over their own rows and
     points), 2 n for "ale" (4 n for two features; 3 n for a categorical feature, minus the rows with the first and the
-    last level), and n for "mplot". Reading the result makes no predictions. For tree ensembles that can be read, from
-    5,000 predictions on, they come from the trees: the model predicts 256 rows to check them (256 of each chunk of
-    large data), and the curves are the same up to rounding.
+    last level), and n for "mplot". Ten rows are predicted once more, with a warning if the model then predicts other
+    values (of large data, ten of 20 sampled rows). Reading the result makes no predictions. For tree ensembles that can
+    be read, from 5,000 predictions on, they come from the trees: the model predicts 256 rows to check them (256 of each
+    chunk of large data), and no others; the curves are the same up to rounding.
     `settings["evaluation"]` states which way was used; the environment variable SUBGROVE_TREE_STEPS=0 prevents it.
 
     Interaction splits use ICE curves that are predicted anyway. A split has at least 20 rows on each side, explains at
@@ -279,6 +281,7 @@ class Effects(Mapping[str, Effect]):
 
         For tree ensembles, one pass over the trees serves all features, and 256 rows are predicted for all of them
         together (a few more if 256 is not a multiple of the number of features); they are counted in the first effect.
+        So are the ten rows that any other model predicts once more.
 
         Parameters
         ----------
@@ -299,9 +302,9 @@ class Effects(Mapping[str, Effect]):
         if is_large(X):
             raise ParameterError("X must be a table in memory. For large data, call effect for each feature.")
         names, _ = names_and_rows(X)
-        if isinstance(features, str) or (features is not None and not len(features)):
+        wanted = [*names] if features is None else [str(name) for name in as_list("features", features)]
+        if isinstance(features, str) or not wanted:
             raise ParameterError(f"features must be a list of columns; got {features!r}.")
-        wanted = [*names] if features is None else [str(name) for name in features]
         if unknown := [name for name in wanted if name not in names]:
             raise ParameterError(f"features has {quote(unknown)}, but X has the columns {quote(names[:30])}.")
         options = output, response_method, n_jobs

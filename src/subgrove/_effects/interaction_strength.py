@@ -15,6 +15,7 @@ from subgrove._core.html_views import ResultView
 from subgrove._core.kinds import Floats, Rows
 from subgrove._core.text import quote
 from subgrove._core.validate import whole_number
+from subgrove._data.columns import as_list
 from subgrove._data.from_containers import names_and_rows
 from subgrove._data.replace_columns import Donors, Frames
 from subgrove._data.to_containers import Backend, backend_of, make_table
@@ -233,7 +234,7 @@ def _features(features: Any, names: Sequence[str], n_rows: int) -> list[str]:
         raise InputError("X has no rows. Pass at least two.")
     if isinstance(features, str):
         raise ParameterError(f"features must be a list of at least two columns; got {features!r}.")
-    wanted = list(names) if features is None else [str(name) for name in features]
+    wanted = list(names) if features is None else [str(name) for name in as_list("features", features)]
     if unknown := [name for name in wanted if name not in names]:
         raise ParameterError(f"features has {quote(unknown)}, but X has the columns {quote(names[:30])}.")
     if len(set(wanted)) < 2 or len(set(wanted)) < len(wanted):

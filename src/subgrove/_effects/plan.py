@@ -69,7 +69,7 @@ class EffectSpec:
         cls, feature: Any, kind: Any, subgroups: Any, interactions: Any, grid: Any, grid_resolution: Any, *options: Any
     ) -> EffectSpec:
         """Validate the arguments."""
-        if kind not in KINDS:
+        if not isinstance(kind, str) or kind not in KINDS:
             raise ParameterError(f"kind must be one of {quote(KINDS)}; got {kind!r}.")
         names = _feature_names(feature)
         if len(names) > 1 and kind not in ("pdp", "ale"):
@@ -235,20 +235,25 @@ class EffectPlan:
             groups=tuple(groups),
             lines=tuple(curves),
             backend=backend,
-            settings={"evaluation": self.predictor.evaluation},
+            settings={"evaluation": self.predictor.evaluation, "n_rows_again": self.predictor.n_rows_again},
             **options,
         )
 
 
-def summaries_together(work: Sequence[tuple[EffectPlan, Sequence[SubgroupRows]]]) -> list[dict[int, CurveSummary]]:
-    """Predict rows of each subgroup for several features of one table, and return the summaries of each plan."""
+def summaries_together(
+    work: Sequence[tuple[EffectPlan, Sequence[SubgroupRows]]], *, check: bool = False
+) -> list[dict[int, CurveSummary]]:
+    """Predict rows of each subgroup for several features of one table, and return the summaries of each plan.
+
+    `check` warns if the model predicts other values for some of the rows once more.
+    """
     used, requests = [], []
     for plan, rows in work:
         own = {number: plan.kind.used_rows(rows[each.subgroup], each) for number, each in enumerate(plan.layouts)}
         used.append({number: some for number, some in own.items() if len(some.rows)})
         requests.append([plan.kind.requests(some, plan.layouts[number]) for number, some in used[-1].items()])
     together = [(plan.predictor, [*chain(*wanted)]) for (plan, _), wanted in zip(work, requests, strict=True)]
-    every = zip(work, used, requests, map(iter, _predictions(together)), strict=True)
+    every = zip(work, used, requests, map(iter, _predictions(together, check=check)), strict=True)
     return [
         {
             number: plan.kind.summary(some, plan.layouts[number], [*islice(predictions, len(own))])
@@ -258,7 +263,7 @@ def summaries_together(work: Sequence[tuple[EffectPlan, Sequence[SubgroupRows]]]
     ]
 
 
-def _predictions(work: Sequence[Work]) -> list[list[Floats]]:
+def _predictions(work: Sequence[Work], *, check: bool) -> list[list[Floats]]:
     """Return the summarized predictions of requests: from the trees of the model if they can be used and it pays."""
     n = sum(each.n_predictions for _, requests in work for each in requests)
     found: list[list[Floats]] = []
@@ -270,12 +275,14 @@ def _predictions(work: Sequence[Work]) -> list[list[Floats]]:
         found, reason = summaries_from_trees(work)
     for predictor, _ in work:
         predictor.evaluation = f"model predictions: {reason}" if reason else TREE_STEPS
-    return [predictor.run(requests) for predictor, requests in work] if reason else found
+    first = next((at for at, (_, requests) in enumerate(work) if requests), None) if check else None
+    every = enumerate(work) if reason else ()
+    return [predictor.run(requests, check=at == first) for at, (predictor, requests) in every] or found
 
 
 def curves_together(plans: Sequence[EffectPlan]) -> list[list[Curve]]:
     """Predict and compute the curves of several features, for all rows in memory."""
-    every = summaries_together([(plan, plan.rows) for plan in plans])
+    every = summaries_together([(plan, plan.rows) for plan in plans], check=True)
     return [
         [plan.kind.curve(plan.layouts[number], summary) for number, summary in summaries.items()]
         for plan, summaries in zip(plans, every, strict=True)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -27,6 +27,7 @@ from subgrove._effects.subgroup_rows import GridBlock, PredictionRequest
 from subgrove._models.predictor import Predictions, Predictor, is_classifier, read_model, response_for
 from subgrove._models.tree_ensemble.places import Places
 from subgrove._models.tree_ensemble.steps import StepFunctions
+from subgrove._scoring.context import check_repeatable
 from subgrove.exceptions import ModelError, ParameterError
 
 BATCH_ROWS = 100_000  # larger batches are not faster
@@ -38,7 +39,8 @@ class EffectPredictor:
     """Fulfils prediction requests, and counts calls and rows.
 
     `n_outputs` is the number of outputs of the model, known after the first prediction. `evaluation` states whether
-    predictions came from the model or from its trees.
+    predictions came from the model or from its trees; `n_rows_again` is the number of rows that were predicted only to
+    see whether the model predicts the same.
     """
 
     model: Predictor
@@ -47,19 +49,24 @@ class EffectPredictor:
     n_jobs: int | None
     n_outputs: int = 0
     evaluation: str = ""
+    n_rows_again: int = 0
 
     def fresh(self) -> EffectPredictor:
         """Return a predictor with its counters at zero, which runs in the worker of a chunk."""
         return EffectPredictor(self.model.fresh(), self.outputs, self.batch_rows, 1)
 
-    def run(self, requests: Sequence[PredictionRequest]) -> list[Floats]:
-        """Return the summarized predictions of each request."""
+    def run(self, requests: Sequence[PredictionRequest], *, check: bool = False) -> list[Floats]:
+        """Return the summarized predictions of each request; `check` warns if the model does not predict the same."""
         n_jobs = effective_jobs(self.n_jobs)
-        split = [request.split(n_jobs) for request in requests]
+        marked = [replace(request, is_checked=check and not at) for at, request in enumerate(requests)]
+        split = [request.split(n_jobs) for request in marked]
         parts = [part for some in split for part in some]
         results = list(parallel_map(self._predict, parts, self.n_jobs))
-        for _, n_rows, n_calls, n_outputs in results:
+        for _, n_rows, n_calls, n_outputs, _ in results:
             self.count(n_rows, n_calls, n_outputs)
+        if check and parts:
+            frames, changes = parts[0].rows.frames, parts[0].changes(parts[0].blocks[0])
+            self.n_rows_again = check_repeatable(self.model, frames, results[0][-1], "The effect", changes)
         summaries = iter(result[0] for result in results)
         return [np.concatenate([next(summaries) for _ in some]) for some in split]
 
@@ -75,16 +82,20 @@ class EffectPredictor:
         labels = self.outputs.labels(self.n_outputs)
         return tuple(labels[column] for column in self.outputs.columns(self.n_outputs)) if labels else ()
 
-    def _predict(self, request: PredictionRequest) -> tuple[Floats, int, int, int]:
-        """Return the summarized predictions of a request, and the numbers of predicted rows, calls and outputs."""
-        model, summaries, n_outputs = self.model.fresh(), [], 0
+    def _predict(self, request: PredictionRequest) -> tuple[Floats, int, int, int, Any]:
+        """Return the summarized predictions of a request, and the numbers of predicted rows, calls and outputs.
+
+        The last is a copy of the first predictions, if they are checked.
+        """
+        model, summaries, n_outputs, first = self.model.fresh(), [], 0, None
         for blocks, predictions in _predict_blocks(model, request, self.batch_rows):
             n_outputs = 1 if predictions.ndim == 1 else predictions.shape[1]
+            first = predictions.copy() if request.is_checked and first is None else first
             numbers = self.outputs.numbers(predictions, blocks[0].text)
             # Rows are the last, contiguous axis, so that sums over them do not depend on the number of blocks.
             numbers = numbers.reshape(len(blocks), -1, numbers.shape[1]).transpose(0, 2, 1)
             summaries.append(request.summarize(np.ascontiguousarray(numbers)))
-        return np.concatenate(summaries), model.n_rows, model.n_calls, n_outputs
+        return np.concatenate(summaries), model.n_rows, model.n_calls, n_outputs, first
 
 
 def _predict_blocks(
@@ -237,6 +248,7 @@ class ModelOutputs:
 def place_of(wanted: Any, labels: Sequence[Any]) -> int | None:
     """Return the position of a label, None if it is not among them; False and True are not 0 and 1."""
     for at, label in enumerate(labels):
-        if label == wanted and isinstance(label, bool) == isinstance(wanted, bool):
-            return at
+        with suppress(TypeError, ValueError):  # an array or pandas.NA is not equal to a label
+            if label == wanted and isinstance(label, bool) == isinstance(wanted, bool):
+                return at
     return None

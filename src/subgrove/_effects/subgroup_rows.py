@@ -330,12 +330,13 @@ class PredictionRequest:
     """Blocks of the same rows to predict, and how to summarize the predictions.
 
     `summarize` maps the predictions of some blocks, (blocks, outputs, rows), to an array with an entry for each block,
-    which must not depend on the other blocks.
+    which must not depend on the other blocks. `is_checked` says whether rows of its first block are predicted again.
     """
 
     rows: SubgroupRows
     blocks: Sequence[GridBlock]
     summarize: Callable[[Floats], Floats]
+    is_checked: bool = False
 
     @property
     def n_predictions(self) -> int:
@@ -352,7 +353,8 @@ class PredictionRequest:
         if n_jobs == 1:
             return [self]
         cuts = np.linspace(0, len(self.blocks), min(n_jobs, len(self.blocks)) + 1).round().astype(int).tolist()
-        return [replace(self, blocks=self.blocks[a:b]) for a, b in pairwise(cuts)]
+        parts = [replace(self, blocks=self.blocks[a:b], is_checked=False) for a, b in pairwise(cuts)]
+        return [replace(parts[0], is_checked=self.is_checked), *parts[1:]]
 
 
 def rows_by_subgroup(data: FeatureData, partition: Partition | None) -> list[SubgroupRows]:

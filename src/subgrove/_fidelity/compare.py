@@ -40,7 +40,8 @@ _FOREST: dict[str, Any] = {"n_trees": 30, "min_node_size": 20}
 
 def name_samplers(samplers: Any) -> dict[str, Any]:
     """Return a dict from name to sampler, from the upper bound "unchanged" to the lower bound "marginal"."""
-    if isinstance(samplers, str) or not isinstance(samplers, Iterable) or hasattr(samplers, "partitions"):
+    single = isinstance(samplers, str) or not isinstance(samplers, Iterable) or hasattr(samplers, "partitions")
+    if single or getattr(samplers, "shape", None) == ():  # an array without axes cannot be iterated
         samplers = [samplers]
     if isinstance(samplers, Mapping):
         pairs = [(str(name), _read(sampler)) for name, sampler in samplers.items()]

@@ -39,7 +39,7 @@ import numpy as np
 
 from subgrove._core.execution import stream
 from subgrove._core.kinds import Floats
-from subgrove._core.validate import whole_number
+from subgrove._core.validate import true_or_false, whole_number
 from subgrove._data.encode import is_extreme, one_hot
 from subgrove._data.replace_columns import Frames
 from subgrove._data.table import Table, fingerprint, read_table
@@ -311,7 +311,8 @@ class ImportanceTests(ImportanceTables):
         ['rejected', 'rejected']
         """
         self._reject_groups("independence_test")
-        return table_of_lines(self.backend, adjusted_p_values(independence_lines(self, X, by_subgroup=by_subgroup)))
+        apart = true_or_false("by_subgroup", by_subgroup)
+        return table_of_lines(self.backend, adjusted_p_values(independence_lines(self, X, by_subgroup=apart)))
 
     def randomization_test(self, n_resamples: int = 199, *, n_jobs: int | None = None) -> Any:
         """Return the holdout randomization test of conditional independence: exact where the sampler is right.

@@ -12,12 +12,14 @@ from subgrove._core.execution import parallel_map, progress_bar
 from subgrove._core.kinds import Floats
 from subgrove._core.validate import names_arguments, reject_another_index
 from subgrove._data.columns import parse_features
+from subgrove._data.replace_columns import Frames
 from subgrove._data.table import fingerprint, read_table
 from subgrove._data.to_containers import copied, without_columns
 from subgrove._importance.importance import make_result
 from subgrove._importance.result import ImportanceResult
 from subgrove._importance.spec import read_pair, read_row_weights, reject_weighted_scores, warn_of_few_rows
 from subgrove._models.predictor import default_loss, gives_probabilities, read_model, read_target, response_for
+from subgrove._scoring.context import check_repeatable
 from subgrove._scoring.feature_result import FeatureResult
 from subgrove._scoring.row_losses import ALL, RowLosses, describe_baseline_row, weighted_mean
 from subgrove.exceptions import InputError, ModelError, ParameterError, SubgroveError, SubgroveWarning
@@ -101,6 +103,7 @@ def loco(
     weights = read_row_weights(sample_weight, table.n_rows)
     target = read_target(y, table.n_rows, predictor.classes, losses, probabilities=gives_probabilities(needed))
     predictions = predictor.predict(copied(X), table.n_rows, describe_baseline_row)
+    n_rows_again = check_repeatable(predictor, Frames(X, ()), predictions)
     scoring = RowLosses(losses, target, gives_probabilities(needed)).settled(predictions)
     reject_weighted_scores(scoring, weights)
     baseline = scoring.rows(predictions, ALL, describe_baseline_row)
@@ -117,8 +120,9 @@ def loco(
         "n_repeats": 1,
         "random_state": None,
         "trained_on": "train",
-        "n_rows_predicted": table.n_rows * (1 + len(groups)),
-        "n_calls": 1 + len(groups),
+        "n_rows_predicted": predictor.n_rows + table.n_rows * len(groups),
+        "n_calls": predictor.n_calls + len(groups),
+        "n_rows_again": n_rows_again,
         "fingerprint": fingerprint(table),
     }
     return make_result(scores, scoring, (baseline, whole), weights, settings, X)

@@ -5,12 +5,13 @@ Reading a table predicts nothing. Tables come in the library of the user's own t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from subgrove._core.kinds import Floats
+from subgrove._core.validate import true_or_false
 from subgrove._data.to_containers import make_table, table_of_lines
 from subgrove._importance.intervals import SAMPLER, adjusted_p_values, known_sources, overall_components
 from subgrove._importance.tables import ImportanceData, overall_line, sampler_choices, subgroup_columns, subgroup_lines
@@ -90,10 +91,12 @@ class ImportanceTables(ImportanceData):
         by_subgroup : bool
             Whether there is a row for each subgroup instead of one for each feature.
         """
+        if not isinstance(quantiles, Iterable) or getattr(quantiles, "shape", None) == ():
+            raise ParameterError(f"quantiles must be a list of numbers from 0 to 1; got {quantiles!r}.")
         for level in quantiles:
             if not isinstance(level, int | float | np.floating) or not 0 <= level <= 1:
                 raise ParameterError(f"quantiles must be numbers from 0 to 1; got {level!r}.")
-        if by_subgroup:
+        if true_or_false("by_subgroup", by_subgroup):
             self._reject_scores("over_repeats(by_subgroup=True)", "a value for each subgroup")
         lines = []
         for at, score, names in self._each():

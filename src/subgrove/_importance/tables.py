@@ -104,7 +104,7 @@ class ImportanceData:
         loss : str
             Its name, one of `losses`.
         """
-        if loss not in self.losses:
+        if not isinstance(loss, str) or loss not in self.losses:
             raise ParameterError(f"loss={loss!r} is not among the losses of this result: {', '.join(self.losses)}.")
         at = self.losses.index(loss)
         return replace(

@@ -68,7 +68,7 @@ class DeviceModel:
 
     def __new__(cls, model: Any = None, *, output: Output = "value", **_options: Any) -> DeviceModel:
         """Return a `DeviceClassifier` if the output is classes."""
-        return super().__new__(DeviceModel if output == "value" else DeviceClassifier)
+        return super().__new__(DeviceModel if isinstance(output, str) and output == "value" else DeviceClassifier)
 
     def __getnewargs_ex__(self) -> tuple[tuple[()], dict[str, Any]]:
         return (), {"output": self.output}
@@ -85,7 +85,7 @@ class DeviceModel:
         batch_rows: int | None = None,
     ) -> None:
         _check_model(model)
-        if output not in _OUTPUTS:
+        if not isinstance(output, str) or output not in _OUTPUTS:
             raise ParameterError(f"output must be one of {', '.join(map(repr, _OUTPUTS))}; got {output!r}.")
         if classes is not None and output == "value":
             raise ParameterError("classes requires output='probability' or output='logit'.")

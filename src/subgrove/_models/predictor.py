@@ -177,7 +177,7 @@ def response_for(losses: Sequence[Loss], response: str | None) -> str:
     """Return the response method that serves all losses."""
     if response is not None:
         known = ("value", "label", "probability", "predict", "predict_proba", "decision_function")
-        if response not in known:
+        if not isinstance(response, str) or response not in known:
             raise ParameterError(f"response_method must be one of {', '.join(known)} or None; got {response!r}.")
         unserved = [loss for loss in losses if not _serves(response, loss)]
         if unserved:

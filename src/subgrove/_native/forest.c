@@ -2,11 +2,12 @@
  *
  * A node with a weight below `min_node_weight` is not split. At a split `max_features` columns are drawn; if all are
  * constant in the node, more. Outputs are centered by the caller. Every tree has its own seed, so trees can be grown in
- * any order. `forest_split.h` searches for the best cut of a node. There is no fallback that gives the same forest:
- * without this file scikit-learn's is used.
+ * any order. `forest_split.h` searches for the best cut of a node, `forest_predict.h` predicts. There is no fallback that
+ * gives the same forest: without this file scikit-learn's is used.
  */
 
 #include "buffers.h"
+#include "forest_predict.h"
 #include "forest_split.h"
 #include <math.h>
 
@@ -339,109 +340,10 @@ static PyObject *grow(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* ---- prediction ---- */
-
-/* A node in 16 bytes, since the next one is mostly in another cache line. A leaf is its own left child and sends every
- * value there, so that several rows can walk down side by side until none moves. */
-typedef struct {
-    double threshold;
-    int32_t column; /* 2 * column, plus 1 if missing values go left */
-    int32_t child;
-} PredictNode;
-
-#define LANES 8 /* rows that walk down at once, while the processor waits for the nodes of others */
-
-static inline int32_t next_node(const PredictNode *nodes, int32_t at, const double *row)
-{
-    const PredictNode *node = nodes + at;
-    double value = row[node->column >> 1];
-    int left = (value <= node->threshold) | ((value != value) & node->column & 1);
-    return node->child + !left;
-}
-
-static void predict_tree(const PredictNode *nodes, int32_t root, const double *x, size_t n, size_t p,
-                         const double *values, size_t k, double *sums)
-{
-    for (size_t first = 0; first < n; first += LANES) {
-        int32_t at[LANES];
-        const size_t count = n - first < LANES ? n - first : LANES;
-        const double *rows = x + first * p;
-        for (size_t i = 0; i < LANES; i++)
-            at[i] = root;
-        int moved = 1;
-        while (moved) {
-            moved = 0;
-            for (size_t i = 0; i < LANES; i++) {
-                int32_t next = next_node(nodes, at[i], rows + (i < count ? i : 0) * p);
-                moved |= next != at[i];
-                at[i] = next;
-            }
-        }
-        for (size_t i = 0; i < count; i++)
-            for (size_t j = 0; j < k; j++)
-                sums[(first + i) * k + j] += values[(size_t)at[i] * k + j];
-    }
-}
-
-/* Children come after their parents, so that every walk ends; leaves keep every value. */
-static int check_nodes(const PredictNode *nodes, Py_ssize_t count, Py_ssize_t p)
-{
-    int valid = count <= INT32_MAX;
-    const int32_t end = (int32_t)(valid ? count : 0);
-    const uint32_t columns = p < INT32_MAX / 2 ? 2 * (uint32_t)p : INT32_MAX;
-    for (int32_t i = 0; i < end; i++) { /* without branches */
-        const PredictNode *node = nodes + i;
-        const int leaf = (node->child == i) & (node->threshold == INFINITY) & node->column;
-        const int inner = (node->child > i) & (node->child < end - 1);
-        valid &= (leaf | inner) & ((uint32_t)node->column < columns);
-    }
-    if (!valid)
-        PyErr_SetString(PyExc_ValueError, "nodes must have columns below p and children among the nodes after them.");
-    return valid ? 0 : -1;
-}
-
-static int check_roots(const int32_t *roots, Py_ssize_t trees, Py_ssize_t count)
-{
-    for (Py_ssize_t t = 0; t < trees; t++)
-        if (roots[t] < 0 || roots[t] >= count) {
-            PyErr_Format(PyExc_ValueError, "roots must have entries from 0 to %zd.", count - 1);
-            return -1;
-        }
-    return 0;
-}
-
-/* predict(n, p, k, trees, count, x, roots, nodes, values, sums): adds the predictions of the trees to sums, one after the
- * other; `count` is the number of nodes. */
-static PyObject *predict(PyObject *self, PyObject *args)
-{
-    PyObject *o[5];
-    Py_buffer v[5];
-    Py_ssize_t n, p, k, trees, count;
-    (void)self;
-    if (!PyArg_ParseTuple(args, "nnnnnOOOOO", &n, &p, &k, &trees, &count, &o[0], &o[1], &o[2], &o[3], &o[4]))
-        return NULL;
-    const ArraySpec specs[5] = {{"x", FLOAT64, READ, product(n, p)},
-                                {"roots", INT32, READ, trees},
-                                {"nodes", RECORD16, READ, count},
-                                {"values", FLOAT64, READ, product(count, k)},
-                                {"sums", FLOAT64, WRITE, product(n, k)}};
-    if (acquire_buffers(o, v, specs, 5))
-        return NULL;
-    const int32_t *roots = v[1].buf;
-    if (check_nodes(v[2].buf, count, p) || check_roots(roots, trees, count)) {
-        release_buffers(v, 5);
-        return NULL;
-    }
-    Py_BEGIN_ALLOW_THREADS
-    for (Py_ssize_t t = 0; t < trees; t++)
-        predict_tree(v[2].buf, roots[t], v[0].buf, (size_t)n, (size_t)p, v[3].buf, (size_t)k, v[4].buf);
-    Py_END_ALLOW_THREADS
-    release_buffers(v, 5);
-    Py_RETURN_NONE;
-}
-
 static PyMethodDef methods[] = {{"grow", grow, METH_VARARGS, "Grow some trees of a forest."},
                                 {"predict", predict, METH_VARARGS, "Add the predictions of the trees."},
+                                {"predict_replaced", predict_replaced, METH_VARARGS,
+                                 "Add the predictions of the trees with one column replaced, for each column."},
                                 {NULL, NULL, 0, NULL}};
 
 KERNEL_MODULE(_forest, methods)

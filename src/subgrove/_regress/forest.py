@@ -7,7 +7,7 @@ installed without a compiler, scikit-learn's forests replace it (`SklearnForest`
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -74,6 +74,58 @@ class RandomForest:
         for _ in _in_threads(lambda chunk: self._add(rows[chunk], sums[chunk]), chunks, self.n_jobs):
             pass
         return sums / len(self.roots)
+
+    def predict_replaced(
+        self, predictors: Floats, others: Floats, read: Callable[[Floats], npt.NDArray[Any]]
+    ) -> npt.NDArray[Any]:
+        """Return the predictions with one column replaced, for each column: (columns, rows).
+
+        They are those of `predict`, bit for bit, but the time hardly grows with the number of columns.
+
+        Parameters
+        ----------
+        predictors : float array (rows, columns)
+            The rows.
+        others : float array (rows, columns)
+            Values that replace the column.
+        read : callable
+            Turns predictions, of which the last axis are the outputs, into one number each.
+        """
+        if loader.forest is None:
+            return _one_column_at_a_time(self, predictors, others, read)
+        rows, new = (np.ascontiguousarray(array, dtype=np.float64) for array in (predictors, others))
+        (n, p), k = rows.shape, self.values.shape[1]
+        size = max(1, _NUMBERS_AT_ONCE // (p * k))
+        trees = (self.roots, self._nodes, self.values)
+
+        def work(at: int) -> npt.NDArray[Any]:
+            assert loader.forest is not None
+            some = slice(at, at + size)
+            sums = np.zeros((len(rows[some]), p, k))
+            sizes = (len(sums), p, k, len(self.roots), len(self.feature))
+            loader.forest.predict_replaced(*sizes, rows[some], new[some], *trees, sums)
+            return read(sums / len(self.roots))
+
+        return np.concatenate(list(_in_threads(work, list(range(0, n, size)), self.n_jobs))).T.copy()
+
+    def decreases(self) -> Floats:
+        """Return for each column the decrease of the squared error by its splits, summed over trees and outputs."""
+        found, share = np.zeros(self.n_columns), np.zeros(len(self.feature))
+        level = self.roots
+        share[level] = 1.0  # of the rows of a tree, in a node
+        while len(level := level[self.feature[level] >= 0]):
+            left, right = self.child[level], self.child[level] + 1
+            apart = self.values[right] - self.values[left]
+            squared = (apart**2).sum(axis=1)
+            # The mean of a node lies between those of its children, nearer to the one with more rows.
+            to_right = ((self.values[level] - self.values[left]) * apart).sum(axis=1) / np.where(
+                squared > 0, squared, 1.0
+            )
+            decrease = share[level] * to_right * (1 - to_right) * squared
+            found += np.bincount(self.feature[level], weights=decrease, minlength=self.n_columns)
+            share[left], share[right] = share[level] * (1 - to_right), share[level] * to_right
+            level = np.concatenate([left, right])
+        return found
 
     def leaves(self, predictors: Floats, trees: Sequence[int] | None = None) -> npt.NDArray[np.intp]:
         """Return the leaf of each row in each tree, or in some trees: (rows, trees)."""
@@ -238,6 +290,18 @@ def _in_threads(work: Any, tasks: list[Any], n_jobs: int | None) -> Iterator[Any
     yield from Parallel(n_jobs=workers, backend="threading", return_as="generator")(delayed(work)(t) for t in tasks)
 
 
+def _one_column_at_a_time(
+    forest: Any, predictors: Floats, others: Floats, read: Callable[[Floats], npt.NDArray[Any]]
+) -> npt.NDArray[Any]:
+    """Return what `RandomForest.predict_replaced` returns, by a prediction of all rows for each column."""
+    found = []
+    for column, values in enumerate(others.T):
+        replaced = predictors.copy()
+        replaced[:, column] = values
+        found.append(read(forest.predict(replaced)))
+    return np.array(found)
+
+
 _MOST = 1e30
 
 
@@ -253,6 +317,12 @@ class SklearnForest:
         """Return the mean over trees: a row for each row, a column for each output."""
         predicted: Floats = np.asarray(self.forest.predict(_single(predictors)), dtype=np.float64)
         return predicted.reshape(len(predictors), self.out_of_bag.shape[1])
+
+    predict_replaced = _one_column_at_a_time
+
+    def decreases(self) -> Floats:
+        """Return for each column the decrease of the squared error by its splits, relative to all."""
+        return np.asarray(self.forest.feature_importances_)
 
     def leaves(self, predictors: Floats, trees: Sequence[int] | None = None) -> npt.NDArray[np.intp]:
         """Return the leaf of each row in each tree, or in some trees: (rows, trees)."""

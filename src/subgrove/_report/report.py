@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from subgrove._core.execution import RandomStateLike, progress_bar, read_seed
 from subgrove._core.files import check_file_path, write_text
@@ -35,7 +36,8 @@ from subgrove._report.performance import Performance, performance
 from subgrove._report.summary import Summary
 from subgrove._report.suspicious_columns import dependence_warnings, leaking_columns
 from subgrove._report.wording import tidy
-from subgrove.exceptions import ParameterError, SubgroveWarning
+from subgrove._scoring.context import without_repeats
+from subgrove.exceptions import ModelError, ParameterError, SubgroveWarning
 
 
 def summarize(inputs: ReportInputs, labels: ReportLabels, messages: list[str]) -> tuple[Summary, ImportanceResult]:
@@ -58,6 +60,7 @@ def summarize(inputs: ReportInputs, labels: ReportLabels, messages: list[str]) -
             messages += dependence_warnings(inputs.train, inputs.used, conditional.residuals)
         advance(2 * n)
         marginal = importance(inputs.model, X, y, sampler="marginal", **common)
+        _reject_random_predictions(conditional, marginal)
         advance(n)
         by_marginal = sorted(marginal.scores, key=lambda score: -float(score.overall[0].mean()))
         forests = methods.grow_forests(inputs, [score.title for score in by_marginal])
@@ -67,7 +70,8 @@ def summarize(inputs: ReportInputs, labels: ReportLabels, messages: list[str]) -
         has_gain = quality.judgement.verdict != "useless"
         results = ReportResults(inputs, conditional, marginal, gaps, quality.spread, has_gain)
         groups = group_summaries(results)
-        features, n_curve_rows = feature_summaries(results, advance)
+        with without_repeats():
+            features, n_curve_rows = feature_summaries(results, advance)
         names = [score.title for score in by_marginal if score.title in inputs.features]
         interactions, on_interactions, n_interaction_rows = interactions_of(inputs, names)
     rows = {
@@ -104,6 +108,16 @@ def summarize(inputs: ReportInputs, labels: ReportLabels, messages: list[str]) -
     )
     words = {"highlights": highlights(summary), "cautions": cautions(summary)}
     return msgspec.structs.replace(summary, **words), conditional
+
+
+def _reject_random_predictions(one: ImportanceResult, other: ImportanceResult) -> None:
+    """Raise an error if the losses of the same rows differ: a report compares results of several calls of the model."""
+    if not np.allclose(one.baseline, other.baseline, rtol=1e-9, atol=0):
+        losses = f"{one.losses[0]} was {one.baseline[0]:.6g}, then {other.baseline[0]:.6g}"
+        raise ModelError(
+            f"The model predicts other values for the same rows at each call: its {losses}. Switch randomness off "
+            f"when it predicts (dropout, sampling)."
+        )
 
 
 def _model_summary(inputs: ReportInputs, labels: ReportLabels, quality: Performance) -> ModelSummary:

@@ -6,6 +6,7 @@ they gain nothing, and that number differs between features.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -56,7 +57,11 @@ class AdaptiveRepeats:
 
     def __post_init__(self) -> None:
         share = self.share
-        if isinstance(share, bool) or not isinstance(share, int | float | np.number) or not 0 < share < np.inf:
+        if (
+            isinstance(share, bool)
+            or not isinstance(share, int | float | np.number)
+            or not 0 < share < sys.float_info.max
+        ):
             raise ParameterError(
                 f"share must be a number above 0, such as 0.1 for a Monte-Carlo error of at most a tenth of the "
                 f"standard error due to the test rows; got {share!r}."

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -12,7 +14,7 @@ import numpy as np
 from subgrove._core.execution import IndependentStreams, Streams
 from subgrove._core.kinds import Floats
 from subgrove._core.validate import warn
-from subgrove._data.replace_columns import Changes, Frames, Rows
+from subgrove._data.replace_columns import Changes, Frames, Rows, changes_of
 from subgrove._data.table import Table
 from subgrove._models.predictor import Predictions, Predictor
 from subgrove._scoring.adaptive_repeats import AdaptiveRepeats
@@ -28,6 +30,8 @@ _COPIES = 6  # memory needed to build and predict a batch, as a multiple of its 
 _RESULT_BYTES = 21  # stored for each row and feature
 _ROWS_AGAIN = 10  # that are predicted once more, to see whether the model returns the same
 _SAME = 1e-3  # standard deviations by which predictions may change with the size of a batch, which rounds
+NO_CHANGES: Changes = {}
+_model_is_checked: ContextVar[bool] = ContextVar("model is checked", default=False)
 _TREE_LIBRARIES = {"sklearn", "lightgbm", "xgboost", "catboost", "subgrove"}
 
 
@@ -227,33 +231,56 @@ def predict_baseline(predictor: Predictor, frames: Frames, batch_rows: int) -> P
     return batches[0] if len(batches) == 1 else np.concatenate(batches)
 
 
-def check_repeatable(predictor: Predictor, frames: Frames, predictions: Predictions) -> int:
-    """Warn if some baseline rows are predicted otherwise on their own; return how many rows were predicted again."""
+@contextmanager
+def without_repeats() -> Iterator[None]:
+    """Predict no rows once more: the model has been checked."""
+    token = _model_is_checked.set(True)
+    try:
+        yield
+    finally:
+        _model_is_checked.reset(token)
+
+
+def check_repeatable(
+    predictor: Predictor,
+    frames: Frames,
+    predictions: Predictions,
+    result: str = "Importance",
+    changes: Changes = NO_CHANGES,
+) -> int:
+    """Warn if some rows are predicted otherwise on their own; return how many rows were predicted again.
+
+    `predictions` are those of the rows of `frames` with columns replaced by `changes`; more may follow, of the same
+    batch. `result` names what is computed from them. Within `without_repeats` nothing is predicted.
+    """
+    if _model_is_checked.get():
+        return 0
     rows = np.unique(np.linspace(0, frames.n_rows - 1, _ROWS_AGAIN).astype(np.intp))
 
     def again() -> Predictions:
-        return predictor.predict(frames.changed(rows, {}), len(rows), lambda row: "rows that are predicted again")
+        table = frames.changed(rows, changes_of(changes, rows))
+        return predictor.predict(table, len(rows), lambda row: "rows that are predicted again")
 
     expected, found = predictions[rows], again()
     numbers = predictions.dtype.kind in "iufb" and found.dtype.kind in "iufb" and found.shape == expected.shape
     if not numbers:
         if not np.array_equal(expected, found):
-            _warn_of_other_predictions(np.array_equal(found, again()), "other values", len(rows))
+            _warn_of_other_predictions(np.array_equal(found, again()), "other values", len(rows), result)
         return len(rows)
     values = predictions.astype(np.float64)
     limit = _SAME * np.maximum(values.std(axis=0), _SAME * np.abs(values).max(axis=0))
     largest = np.abs(found - values[rows]).max(axis=0)
     if (largest > limit).any():
         stable = bool((np.abs(again() - found.astype(np.float64)).max(axis=0) <= limit).all())
-        _warn_of_other_predictions(stable, f"values that differ by up to {largest.max():.3g}", len(rows))
+        _warn_of_other_predictions(stable, f"values that differ by up to {largest.max():.3g}", len(rows), result)
     return len(rows)
 
 
-def _warn_of_other_predictions(stable: bool, others: str, n_rows: int) -> None:
+def _warn_of_other_predictions(stable: bool, others: str, n_rows: int, result: str) -> None:
     why, remedy = "at each call", "Switch randomness off when it predicts (dropout, sampling)"
     if stable:
         why, remedy = "depending on the other rows of a call", "Let it predict each row on its own"
     warn(
         f"The model predicts {others} for the same rows, {why} ({n_rows} of the rows were predicted twice). "
-        f"Importance includes these changes and may be wrong. {remedy}."
+        f"{result} includes these changes and may be wrong. {remedy}."
     )

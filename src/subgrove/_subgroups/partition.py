@@ -197,7 +197,7 @@ class Partition(HtmlView):
             members = NamedGroup(values["name"], members) if "name" in values else members
             choice = values.get("choice")
             return cls(members, tree, None if choice is None else DepthChoice.from_dict(choice))
-        except (KeyError, TypeError, ValueError) as error:
+        except (IndexError, KeyError, TypeError, ValueError) as error:
             raise FormatError(f"The dictionary is not one of Partition.to_dict(): {error!r}.") from error
 
 
@@ -222,7 +222,7 @@ class TreeSettings:
     @classmethod
     def checked(cls, tree: Any, max_depth: Any, min_samples_leaf: Any, alpha: Any) -> TreeSettings:
         """Validate the arguments and return the settings."""
-        if tree not in TREES:
+        if not isinstance(tree, str) or tree not in TREES:
             raise ParameterError(f"tree must be one of {', '.join(map(repr, TREES))}; got {tree!r}.")
         return cls(tree, StoppingRules.checked(max_depth, min_samples_leaf, alpha))
 

@@ -1,0 +1,250 @@
+/* Predictions of a forest: of rows, and of rows in which one column after the other is replaced.
+ *
+ * Replaced columns: a row meets few columns on its way down a tree, and only those can change its leaf. So a tree is
+ * walked once for the row, and once more from the first node of each column that it meets; the other columns share the
+ * leaf. The work hardly grows with the number of columns, and sums are those of one prediction for each column, bit for bit.
+ */
+
+#ifndef SUBGROVE_FOREST_PREDICT_H
+#define SUBGROVE_FOREST_PREDICT_H
+
+#include "buffers.h"
+#include <math.h>
+#include <stddef.h>
+
+/* A node in 16 bytes, since the next one is mostly in another cache line. A leaf is its own left child and sends every
+ * value there, so that several rows can walk down side by side until none moves. */
+typedef struct {
+    double threshold;
+    int32_t column; /* 2 * column, plus 1 if missing values go left */
+    int32_t child;
+} PredictNode;
+
+#define LANES 8 /* rows that walk down at once, while the processor waits for the nodes of others */
+
+static inline int32_t next_node(const PredictNode *nodes, int32_t at, const double *row)
+{
+    const PredictNode *node = nodes + at;
+    double value = row[node->column >> 1];
+    int left = (value <= node->threshold) | ((value != value) & node->column & 1);
+    return node->child + !left;
+}
+
+static void predict_tree(const PredictNode *nodes, int32_t root, const double *x, size_t n, size_t p,
+                         const double *values, size_t k, double *sums)
+{
+    for (size_t first = 0; first < n; first += LANES) {
+        int32_t at[LANES];
+        const size_t count = n - first < LANES ? n - first : LANES;
+        const double *rows = x + first * p;
+        for (size_t i = 0; i < LANES; i++)
+            at[i] = root;
+        int moved = 1;
+        while (moved) {
+            moved = 0;
+            for (size_t i = 0; i < LANES; i++) {
+                int32_t next = next_node(nodes, at[i], rows + (i < count ? i : 0) * p);
+                moved |= next != at[i];
+                at[i] = next;
+            }
+        }
+        for (size_t i = 0; i < count; i++)
+            for (size_t j = 0; j < k; j++)
+                sums[(first + i) * k + j] += values[(size_t)at[i] * k + j];
+    }
+}
+
+/* Children come after their parents, so that every walk ends; leaves keep every value. */
+static int check_nodes(const PredictNode *nodes, Py_ssize_t count, Py_ssize_t p)
+{
+    int valid = count <= INT32_MAX;
+    const int32_t end = (int32_t)(valid ? count : 0);
+    const uint32_t columns = p < INT32_MAX / 2 ? 2 * (uint32_t)p : INT32_MAX;
+    for (int32_t i = 0; i < end; i++) { /* without branches */
+        const PredictNode *node = nodes + i;
+        const int leaf = (node->child == i) & (node->threshold == INFINITY) & node->column;
+        const int inner = (node->child > i) & (node->child < end - 1);
+        valid &= (leaf | inner) & ((uint32_t)node->column < columns);
+    }
+    if (!valid)
+        PyErr_SetString(PyExc_ValueError, "nodes must have columns below p and children among the nodes after them.");
+    return valid ? 0 : -1;
+}
+
+static int check_roots(const int32_t *roots, Py_ssize_t trees, Py_ssize_t count)
+{
+    for (Py_ssize_t t = 0; t < trees; t++)
+        if (roots[t] < 0 || roots[t] >= count) {
+            PyErr_Format(PyExc_ValueError, "roots must have entries from 0 to %zd.", count - 1);
+            return -1;
+        }
+    return 0;
+}
+
+/* predict(n, p, k, trees, count, x, roots, nodes, values, sums): adds the predictions of the trees to sums, one after the
+ * other; `count` is the number of nodes. */
+static PyObject *predict(PyObject *self, PyObject *args)
+{
+    PyObject *o[5];
+    Py_buffer v[5];
+    Py_ssize_t n, p, k, trees, count;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "nnnnnOOOOO", &n, &p, &k, &trees, &count, &o[0], &o[1], &o[2], &o[3], &o[4]))
+        return NULL;
+    const ArraySpec specs[5] = {{"x", FLOAT64, READ, product(n, p)},
+                                {"roots", INT32, READ, trees},
+                                {"nodes", RECORD16, READ, count},
+                                {"values", FLOAT64, READ, product(count, k)},
+                                {"sums", FLOAT64, WRITE, product(n, k)}};
+    if (acquire_buffers(o, v, specs, 5))
+        return NULL;
+    const int32_t *roots = v[1].buf;
+    if (check_nodes(v[2].buf, count, p) || check_roots(roots, trees, count)) {
+        release_buffers(v, 5);
+        return NULL;
+    }
+    Py_BEGIN_ALLOW_THREADS
+    for (Py_ssize_t t = 0; t < trees; t++)
+        predict_tree(v[2].buf, roots[t], v[0].buf, (size_t)n, (size_t)p, v[3].buf, (size_t)k, v[4].buf);
+    Py_END_ALLOW_THREADS
+    release_buffers(v, 5);
+    Py_RETURN_NONE;
+}
+
+/* What a row meets on its way down a tree. */
+typedef struct {
+    uint32_t *met;   /* for each column, the last walk that met it */
+    int32_t *column; /* columns in the order in which they are met */
+    int32_t *node;   /* the first node of each */
+    double *saved;   /* sums of each, before the leaf is added that the other columns share */
+} Path;
+
+/* The leaves of a row with one column replaced, for several columns: each walk starts where the column is first met. */
+static void leaves_of(const PredictNode *nodes, const double *row, const double *others, const int32_t *column,
+                      const int32_t *from, size_t count, int32_t *at)
+{
+    int32_t own[LANES];
+    double other[LANES];
+    for (size_t i = 0; i < LANES; i++) {
+        own[i] = column[i < count ? i : 0];
+        other[i] = others[own[i]];
+        at[i] = from[i < count ? i : 0];
+    }
+    int moved = 1;
+    while (moved) {
+        moved = 0;
+        for (size_t i = 0; i < LANES; i++) {
+            const PredictNode *node = nodes + at[i];
+            const double value = (node->column >> 1) == own[i] ? other[i] : row[node->column >> 1];
+            const int32_t next = node->child + !((value <= node->threshold) | ((value != value) & node->column & 1));
+            moved |= next != at[i];
+            at[i] = next;
+        }
+    }
+}
+
+/* Walk down; write the columns that are met and their number, and return the leaf. */
+static int32_t walk(const PredictNode *nodes, int32_t at, const double *row, uint32_t number, Path *path, size_t *count)
+{
+    *count = 0;
+    for (;;) {
+        const int32_t next = next_node(nodes, at, row), column = nodes[at].column >> 1;
+        if (next == at)
+            return at;
+        if (path->met[column] != number) {
+            path->met[column] = number;
+            path->column[*count] = column;
+            path->node[(*count)++] = at;
+        }
+        at = next;
+    }
+}
+
+/* Add the predictions of a tree for one row: p lines of k sums, line j with column j replaced. */
+static void add_replaced(const PredictNode *nodes, int32_t root, const double *row, const double *others, size_t p,
+                         const double *values, size_t k, uint32_t number, Path *path, double *sums)
+{
+    size_t count;
+    const int32_t leaf = walk(nodes, root, row, number, path, &count);
+    const double *shared = values + (size_t)leaf * k;
+    for (size_t m = 0; m < count; m++)
+        memcpy(path->saved + m * k, sums + (size_t)path->column[m] * k, sizeof(double) * k);
+    if (k == 1)
+        for (size_t j = 0; j < p; j++)
+            sums[j] += shared[0];
+    else
+        for (size_t j = 0; j < p; j++)
+            for (size_t i = 0; i < k; i++)
+                sums[j * k + i] += shared[i];
+    for (size_t first = 0; first < count; first += LANES) {
+        const size_t some = count - first < LANES ? count - first : LANES;
+        int32_t at[LANES];
+        leaves_of(nodes, row, others, path->column + first, path->node + first, some, at);
+        for (size_t m = 0; m < some; m++)
+            for (size_t i = 0; i < k; i++)
+                sums[(size_t)path->column[first + m] * k + i] =
+                    path->saved[(first + m) * k + i] + values[(size_t)at[m] * k + i];
+    }
+}
+
+static int make_path(size_t p, size_t k, Path *path)
+{
+    path->met = calloc(p, sizeof(uint32_t));
+    path->column = malloc(p * sizeof(int32_t));
+    path->node = malloc(p * sizeof(int32_t));
+    path->saved = malloc(p * k * sizeof(double));
+    return path->met && path->column && path->node && path->saved ? 0 : -1;
+}
+
+static void free_path(Path *path)
+{
+    free(path->met);
+    free(path->column);
+    free(path->node);
+    free(path->saved);
+}
+
+/* predict_replaced(n, p, k, trees, count, x, others, roots, nodes, values, sums): adds the predictions of the trees for
+ * each row of x and each column, whose value is that of the row in `others`; sums has n rows of p lines of k numbers. */
+static PyObject *predict_replaced(PyObject *self, PyObject *args)
+{
+    PyObject *o[6];
+    Py_buffer v[6];
+    Py_ssize_t n, p, k, trees, count;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "nnnnnOOOOOO", &n, &p, &k, &trees, &count, &o[0], &o[1], &o[2], &o[3], &o[4], &o[5]))
+        return NULL;
+    const ArraySpec specs[6] = {{"x", FLOAT64, READ, product(n, p)},
+                                {"others", FLOAT64, READ, product(n, p)},
+                                {"roots", INT32, READ, trees},
+                                {"nodes", RECORD16, READ, count},
+                                {"values", FLOAT64, READ, product(count, k)},
+                                {"sums", FLOAT64, WRITE, product(product(n, p), k)}};
+    if (acquire_buffers(o, v, specs, 6))
+        return NULL;
+    const int32_t *roots = v[2].buf;
+    if (check_nodes(v[3].buf, count, p) || check_roots(roots, trees, count) || product(n, trees) >= UINT32_MAX) {
+        if (!PyErr_Occurred())
+            PyErr_SetString(PyExc_ValueError, "n times trees must be below 2^32.");
+        release_buffers(v, 6);
+        return NULL;
+    }
+    Path path;
+    if (make_path((size_t)p, (size_t)k, &path)) {
+        free_path(&path);
+        release_buffers(v, 6);
+        return PyErr_NoMemory();
+    }
+    Py_BEGIN_ALLOW_THREADS
+    uint32_t number = 0;
+    for (size_t t = 0; t < (size_t)trees; t++)
+        for (size_t i = 0; i < (size_t)n; i++)
+            add_replaced(v[3].buf, roots[t], (double *)v[0].buf + i * (size_t)p, (double *)v[1].buf + i * (size_t)p, (size_t)p,
+                         v[4].buf, (size_t)k, ++number, &path, (double *)v[5].buf + i * (size_t)p * (size_t)k);
+    Py_END_ALLOW_THREADS
+    free_path(&path);
+    release_buffers(v, 6);
+    Py_RETURN_NONE;
+}
+
+#endif
