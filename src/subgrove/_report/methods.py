@@ -153,9 +153,9 @@ def _sentences(inputs: ReportInputs, forests: ReportForests) -> tuple[str, ...]:
 
 DEPENDENT = 0.2
 """Explained share from which on a feature is called dependent."""
-_WORK = 6e7  # predictions of trees in all: forests of many columns have fewer trees
+_WORK = 4e7  # predictions of trees in all: forests of many columns have fewer trees
 _MOST_ROWS, _FEW_ROWS, _MANY_COLUMNS = 2_000, 600, 30
-_TREES = (10, 100)  # fewest and most
+_TREES = (10, 50)  # fewest and most
 _MOST_PAIRS = 20_000  # features times columns
 _SHOWN = 10  # predictors of a feature
 _LEAST_SHARE = 0.005
