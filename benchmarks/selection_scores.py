@@ -43,11 +43,12 @@ def columns() -> Iterator[tuple[str, Any, str]]:
     where, rng = folder(), np.random.default_rng(0)
     if where is None:
         raise SystemExit("No data sets found. Set SUBGROVE_DATA to their folder.")
-    for entry in manifest().itertuples():
-        if entry.columns <= MOST_COLUMNS and str(entry.file).endswith(".parquet"):
-            X = pd.read_parquet(where / str(entry.file)).drop(columns=[entry.target])
+    for entry in manifest().to_dict("records"):
+        if entry["columns"] <= MOST_COLUMNS and entry["file"].endswith(".parquet"):
+            X = pd.read_parquet(where / entry["file"]).drop(columns=[entry["target"]])
             X = X.sample(min(len(X), ROWS), random_state=1).reset_index(drop=True)
-            yield from ((f"{entry.name}, {feature}", X, feature) for feature in rng.permutation(X.columns)[:FEATURES])
+            names = [str(name) for name in rng.permutation(X.columns)[:FEATURES]]
+            yield from ((f"{entry['name']}, {feature}", X, feature) for feature in names)
 
 
 def measured(X: Any, feature: str) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
     OMP_NUM_THREADS=1 python -m benchmarks.tree_models [--sections importance peers effects interactions] [--rounds 5]
     OMP_NUM_THREADS=1 python -m benchmarks.tree_models --sections large [--rows 1000000]
+    OMP_NUM_THREADS=1 python -m benchmarks.tree_models --sections peers --rounds 1 --only "fully grown"
 
 One thread, processor time, minimum of several rounds in turns, all in one run. `predict` is the model's own prediction
 of the rows times the number of predictions that the result needs without the trees. The evaluation step is what a call
@@ -117,8 +118,8 @@ def interactions(rounds: int) -> str:
     return markdown(["model", "pairs", "s"], lines)
 
 
-def _importance_models(X: pd.DataFrame, y: Any) -> dict[str, tuple[Any, Any, str]]:
-    """Fitted models, their targets and losses."""
+def _importance_models(X: pd.DataFrame, y: Any, only: str = "") -> dict[str, tuple[Any, Any, str]]:
+    """Fitted models whose names contain a text, their targets and losses."""
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor, RandomForestRegressor
 
     forest: dict[str, Any] = {"n_estimators": 100, "max_features": 0.33, "random_state": 0}
@@ -134,6 +135,8 @@ def _importance_models(X: pd.DataFrame, y: Any) -> dict[str, tuple[Any, Any, str
     }
     fitted = {}
     for name, make in made.items():
+        if only not in name:
+            continue
         try:
             model = make()
         except ImportError:
@@ -163,13 +166,13 @@ def evaluation_step(clock: Callable[[], float]) -> Iterator[list[float]]:
         whole_call.score_features = function  # type: ignore[attr-defined]
 
 
-def importance(rounds: int) -> str:
+def importance(rounds: int, only: str = "") -> str:
     """Whole calls of `sg.importance`, as ratios to the predictions of 10 repeats of all features."""
     lines = []
     for p in (COLUMNS, 5 * COLUMNS):
         train, test = data(p=p), data(p=p, seed=1)
         groups = sg.find_subgroups(train[0])
-        for name, (model, _, loss) in _importance_models(*train).items():
+        for name, (model, _, loss) in _importance_models(*train, only).items():
             lines.append([name, str(p), *_ratios(model, loss, train[0], *test, groups, rounds)])
             print(lines[-1], flush=True)
     columns = ["model", "features", "bare predict, s", "evaluation step"]
@@ -201,12 +204,12 @@ def _ratios(model: Any, loss: str, X: Any, test: Any, y: Any, groups: Any, round
     ]
 
 
-def peers(rounds: int) -> str:
+def peers(rounds: int, only: str = "") -> str:
     """Processor time in seconds beside packages that predict, or explain the same rows in another way."""
     lines = []
     for n in (1_000, ROWS):
         test = data(n, seed=1)
-        for name, (model, _, loss) in _importance_models(*data(n)).items():
+        for name, (model, _, loss) in _importance_models(*data(n), only).items():
             lines.append([name, f"{n:,}", *_seconds(model, loss, *test, rounds)])
             print(lines[-1], flush=True)
     columns = ["model", "rows", "subgrove, exact", "scikit-learn, 10 repeats"]
@@ -314,7 +317,7 @@ def _threads(name: str, size: tuple[int, int], rounds: int, sender: Any) -> None
     sender.send([f"{one:.1f}", f"{two:.1f}", f"{max(a / b for a, b in zip(*times.values(), strict=True)):.2f}"])
 
 
-SECTIONS: dict[str, Callable[[int], str]] = {
+SECTIONS: dict[str, Callable[..., str]] = {
     "importance": importance,
     "peers": peers,
     "effects": effects,
@@ -329,11 +332,13 @@ def main() -> None:
     parser.add_argument("--sections", nargs="+", choices=list(SECTIONS), default=list(SECTIONS))
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--rows", type=int, default=1_000_000, help="number of rows of the section large")
+    parser.add_argument("--only", default="", help="text in the names of the models of importance and peers")
     arguments = parser.parse_args()
     print(machine("scikit-learn", "lightgbm", "xgboost-cpu"))
+    some = {"only": arguments.only}
+    options: dict[str, dict[str, Any]] = {"large": {"n_rows": arguments.rows}, "importance": some, "peers": some}
     for name in arguments.sections:
-        section = partial(large, n_rows=arguments.rows) if name == "large" else SECTIONS[name]
-        print(f"\n{name}\n\n{section(arguments.rounds)}")
+        print(f"\n{name}\n\n{SECTIONS[name](arguments.rounds, **options.get(name, {}))}")
 
 
 if __name__ == "__main__":
