@@ -26,6 +26,11 @@ def pytest_configure() -> None:
         )
 
 
+def pytest_collection(session: pytest.Session) -> None:
+    """Ignore the warning of few rows, which tests have so that they are quick."""
+    session.config.addinivalue_line("filterwarnings", "ignore::subgrove.exceptions.FewRowsWarning")
+
+
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
     """Skip the modules of `NEEDS` whose extra is missing, in the source tree or installed."""
     for name, package in NEEDS.items():
