@@ -3,7 +3,8 @@
 Requirements this design meets:
 
 - it checks the draws that the model is evaluated on; further ones, which score them, are never predicted;
-- cost is bounded: at most 1,000 rows, 10 draws, 60 small trees, and some arrays of 250 x 250, for any number of rows;
+- cost is bounded: at most 1,000 rows (600 of a classifier), 10 draws, 80 small trees, and some arrays of 250 x 250,
+  for any number of rows;
 - draws from the true conditional distribution differ from real values in 5 % of runs by construction, the level of a
   permutation test; the check fails if the difference is also large (`docs/decisions`, 0014);
 - a sampler that was learned from few rows is checked on these, too, fitted on halves of them: the test rows alone are

@@ -26,7 +26,7 @@ _MAX_TRIED = 20  # largest number of candidate columns for a split, which bounds
 _RIDGE = 0.02  # penalty, as a share of the number of rows
 _MAX_LABELS = 8  # labels with a column of their own; the others share one
 _MAX_VALUE = 1e9  # larger distances are not distinguished
-_MAX_ROWS = 600
+_MAX_ROWS = 600  # in the classifier, whose forests are most of the cost of a check
 _MMD_ROWS = 250  # whose squares are arrays of 250 x 250
 _MEDIAN_STRIDE = 4  # every fourth row is used for the median distance
 
