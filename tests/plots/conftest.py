@@ -12,10 +12,11 @@ from .hand_made import TreeMaker, hand_made_tree
 
 @pytest.fixture(autouse=True)
 def agg() -> Iterator[None]:
-    """Draw without a screen, and leave no figure behind."""
+    """Draw without a screen, find no figure of tests of other folders, and leave none behind."""
     mpl.use("agg")
     from matplotlib import pyplot as plt
 
+    plt.close("all")
     yield
     plt.close("all")
 
