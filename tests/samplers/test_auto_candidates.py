@@ -41,7 +41,12 @@ def test_without_candidates_that_apply_the_marginal_sampler_is_selected(rows: pd
     assert sampler.choices["x"].selected == "marginal"
 
 
-@pytest.mark.parametrize("candidates", [["forests"], "marginal", 3])
+@pytest.mark.parametrize("name", ["gaussian", "reweighted_residuals", "forest_donors", "transformed_subgroups"])
+def test_what_a_candidate_is_built_on_is_not_compared_itself(rows: pd.DataFrame, name: str) -> None:
+    assert set(scores(rows, "x", candidates=[name])) <= {"marginal", name}
+
+
+@pytest.mark.parametrize("candidates", [["forests"], [["marginal"]], "marginal", 3])
 def test_unknown_candidates_are_an_error_that_lists_the_known_ones(rows: pd.DataFrame, candidates: Any) -> None:
     with pytest.raises(ParameterError, match=r"candidates must be a list of names out of .*smooth_subgroups"):
         sg.samplers.Auto(candidates=candidates).fit(rows, ["x"])

@@ -262,6 +262,7 @@ class SamplerSelector:
         return sampler, choice, None if sampler.has_subgroups else candidates.reporting_subgroups
 
     def _select(self, series: TypedColumn, candidates: list[Candidate], by_level: bool) -> Selected:
+        candidates = [one for one in candidates if one.name == "marginal" or self.training.compares(one.name)]
         best = best_candidate(candidates)
         scores = tuple(_summary(candidate, best) for candidate in candidates)
         measure = "log score" if by_level else "CRPS"
@@ -345,7 +346,11 @@ def _read_candidates(candidates: Any) -> frozenset[str] | None:
     if candidates is None:
         return None
     known = [*sorted(_CANDIDATES), "marginal"]
-    if isinstance(candidates, str) or not isinstance(candidates, Collection) or not set(candidates) <= set(known):
+    if (
+        isinstance(candidates, str)
+        or not isinstance(candidates, Collection)
+        or not all(name in known for name in candidates)
+    ):
         raise ParameterError(f"candidates must be a list of names out of {quote(known)}; got {candidates!r}.")
     return frozenset(candidates)
 
