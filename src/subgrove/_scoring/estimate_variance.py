@@ -37,6 +37,7 @@ from subgrove._core.weights import RelativeWeights, square_weights
 from subgrove._scoring.feature_result import FeatureResult
 from subgrove.samplers.resampled_feature import DonorPool, ResampledFeature
 
+_DRAWS_OF_BLOCK, _MIN_BLOCKS = 16, 4  # draws of a block of neighbouring donors, and blocks of a pool
 _MIN_SHARE = 0.1  # of a variance that is left when the Monte Carlo part is subtracted
 
 
@@ -355,18 +356,26 @@ class DonorSums:
         found = np.zeros((len(self.sums), self.rows.shape[1]))
         for leaf in range(found.shape[1]):
             pool = np.flatnonzero(self.pool.leaf == leaf)
-            used = pool[self.counts[pool] > 0]
-            counts = self.counts[used]
+            used, starts = self._in_blocks(pool[self.counts[pool] > 0])
+            counts = np.add.reduceat(self.counts[used], starts) if len(used) else np.empty(0)
             total = counts.sum()
-            if len(used) < 2 or total <= len(used):
+            if len(counts) < 2 or total <= len(counts):
                 continue
-            means = self.sums[:, used] / counts
+            means = np.add.reduceat(self.sums[:, used], starts, axis=1) / counts
             centre = self.sums[:, used].sum(axis=1) / total
-            between = (counts * (means - centre[:, None]) ** 2).sum(axis=1) / (len(used) - 1)
-            within = (self.squares[:, used] - counts * means**2).sum(axis=1) / (total - len(used))
-            each = (total - (counts**2).sum() / total) / (len(used) - 1)  # draws of a donor
+            between = (counts * (means - centre[:, None]) ** 2).sum(axis=1) / (len(counts) - 1)
+            within = (self.squares[:, used].sum(axis=1) - (counts * means**2).sum(axis=1)) / (total - len(counts))
+            each = (total - (counts**2).sum() / total) / (len(counts) - 1)  # draws of a donor, or of a block
             found[:, leaf] = np.maximum(between - within, 0.0) / each / len(pool)
         return found
+
+    def _in_blocks(self, donors: Rows) -> tuple[Rows, Rows]:
+        """Return donors, and where blocks of them start: of each alone, or of neighbours if they are drawn rarely."""
+        n_blocks = max(int(self.counts[donors].sum() / _DRAWS_OF_BLOCK), _MIN_BLOCKS)
+        if self.pool.values is None or n_blocks >= len(donors):
+            return donors, np.arange(len(donors))
+        ordered = donors[np.argsort(self.pool.values[donors], kind="stable")]
+        return ordered, np.arange(n_blocks) * len(donors) // n_blocks
 
 
 def donor_variances(

@@ -303,7 +303,8 @@ class ResidualSampler(FittedSampler):
         groups = RowGroups(shown, self.shown.rules, self.conditioning)
         low, high = self.values.bounds.around(values)
         known = ShiftedResiduals(code, self.code, centred, base, spread, low, high, self.values.largest_below)
-        return ResampledFeature(groups, draws, None, np.array([np.inf]), DonorPool(self.code, members), known)
+        pool = DonorPool(self.code, members, self.residuals)
+        return ResampledFeature(groups, draws, None, np.array([np.inf]), pool, known)
 
     @property
     def conditioning(self) -> tuple[str, ...]:

@@ -147,6 +147,8 @@ class DonorPool:
         Subgroup of each member of the pool, within which it is drawn.
     members : callable
         Returns a new iterator each time; it yields the member that each row receives, one array per repeat.
+    values : float array or None
+        Values by which neighbours among the members have similar effects on the model, if known.
 
     Examples
     --------
@@ -159,6 +161,7 @@ class DonorPool:
 
     leaf: Codes
     members: Callable[[], Iterator[Rows]]
+    values: Floats | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -272,7 +272,8 @@ class TrainingSubgroups(FittedSampler):
         code = self.partition._assign_table(table).astype(np.int32)
         shown = self.shown._assign_table(table).astype(np.int32)
         n_groups = len(self.partition)
-        pools = cached(rngs, "pools", lambda: SortedPools(self.code, ranks(self.table.series(feature[0])), n_groups))
+        values = ranks(self.table.series(feature[0]))
+        pools = cached(rngs, "pools", lambda: SortedPools(self.code, values, n_groups))
         own = ranks(table.series(feature[0]))
         expectation = None
         if exact:
@@ -285,7 +286,7 @@ class TrainingSubgroups(FittedSampler):
             return (dict.fromkeys(feature, Donors(self.rows[drawn], train=True)) for drawn in members())
 
         groups = RowGroups(shown, self.shown.rules, self.partition.conditioning)
-        pool, known = DonorPool(self.code, members), TrainingRows(code, self.code, self.rows)
+        pool, known = DonorPool(self.code, members, values), TrainingRows(code, self.code, self.rows)
         return ResampledFeature(groups, draws, expectation, np.array([np.inf]), pool, known)
 
     def split_columns(self, feature: Feature) -> tuple[str, ...] | None:
