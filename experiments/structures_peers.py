@@ -73,7 +73,7 @@ def peer_rows(unit: Unit, seed: int) -> list[dict[str, Any]]:
                     "truth": structure.importance,
                     "estimate": estimate,
                     "covered": False,
-                    "failed": False,
+                    "flagged": False,
                     "selected": "",
                 }
             )

@@ -82,7 +82,7 @@ class ScoringSource(ResultInputs):
         trees = {feature: one for feature, one in samplers.items() if one.split_columns(feature) is not None}
         nothing: Any = None
         checker = context.fidelity_checker
-        checker = None if checker is None else replace(checker, resample=nothing, on_halves=None)
+        checker = None if checker is None else replace(checker, resample=nothing, sampler=nothing, sampled=nothing)
         light = replace(context, frames=nothing, table=nothing, sampler=nothing, fidelity_checker=checker)
         return cls(
             context=replace(light, predictor=context.predictor.fresh()),
@@ -155,7 +155,9 @@ class ScoringSource(ResultInputs):
         if (checker := context.fidelity_checker) is None:
             return context
         again = partial(fitted.resample, table, weights=context.weights, exact=False)
-        return replace(context, fidelity_checker=replace(checker, frames=frames, resample=again))
+        return replace(
+            context, fidelity_checker=replace(checker, frames=frames, resample=again, sampler=fitted, sampled=table)
+        )
 
     def _scored(self, context: ScoringContext, feature: Feature) -> tuple[FeatureResult, int]:
         with warnings.catch_warnings():

@@ -145,18 +145,19 @@ class ImportanceTables(ImportanceData):
 
         `auc` is that of a classifier of resampled against real rows, 0.5 if it cannot separate them. `mmd` is their
         distance, 1 being that of marginal resampling. `p_value` is that of a permutation test of whether real values
-        are exchangeable with resampled ones, `size` that of their difference, in standard deviations. `fidelity` is
-        "passed", "uncertain sampler" (no difference, but one in the training rows for samplers fitted on halves of
-        these), "small difference" (significant, but with a size below 0.3 and an AUC below 0.75), "failed" or
-        "unknown". Empty if `importance` was called with check_fidelity=False.
+        are exchangeable with resampled ones, `size` that of their difference, in standard deviations. `sampler_change`
+        is how much the importance changes if the sampler is fitted on a quarter of its training rows, in standard
+        errors. `fidelity` is "passed", "uncertain sampler" (no difference, but a change above 0.4), "small difference"
+        (significant, but with a size below 0.3 and an AUC below 0.75), "failed" or "unknown". Empty if `importance`
+        was called with check_fidelity=False.
         """
-        columns = ("feature", "n", "auc", "auc_std_error", "mmd", "p_value", "size", "fidelity", "reason")
+        measures = ("n", "auc", "auc_std_error", "mmd", "p_value", "size", "sampler_change")
         lines = []
         for score in self.scores:
             if (check := score.fidelity_check) is not None:
-                numbers = {name: getattr(check, name) for name in columns[1:7]}
+                numbers = {name: getattr(check, name) for name in measures}
                 lines.append({"feature": score.title, **numbers, "fidelity": check.verdict, "reason": check.reason})
-        return table_of_lines(self.backend, lines, columns)
+        return table_of_lines(self.backend, lines, ("feature", *measures, "fidelity", "reason"))
 
     @property
     def choices(self) -> Any:

@@ -7,8 +7,8 @@ Requirements this design meets:
   for any number of rows;
 - draws from the true conditional distribution differ from real values in 5 % of runs by construction, the level of a
   permutation test; the check fails if the difference is also large (`docs/decisions`, 0014);
-- a sampler that was learned from few rows is checked on these, too, fitted on halves of them: the test rows alone are
-  too few to find differences that are as large as the standard error;
+- a sampler that was learned from few rows is fitted on quarters of them, too: the test rows alone are too few to find
+  differences that are as large as the standard error (`sampler_change.py`);
 - if it is not possible, the verdict is "unknown", with the reason; it never interrupts the computation.
 """
 
@@ -16,10 +16,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import islice
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -27,12 +27,11 @@ from subgrove._core.execution import KeyedStreams, Keys, Streams, stream
 from subgrove._core.kinds import Floats, Rows
 from subgrove._data.encode import PointEncoding, columns_with_missing
 from subgrove._data.replace_columns import Changes, Frames, changes_of, concatenate_changes
-from subgrove._data.table import Table, read_like, read_table
+from subgrove._data.table import Table, read_like
 from subgrove._scoring.exchangeability import exchangeability_test
+from subgrove._scoring.sampler_change import N_DRAWS, EvaluatedRows, can_be_refitted, quarter_samplers, relative_change
 from subgrove._scoring.two_sample import PairedRows, Points, two_sample_test
-from subgrove.exceptions import SubgroveError
 from subgrove.samplers.base import Feature, FittedSampler, title
-from subgrove.samplers.fit import cross_fitted
 from subgrove.samplers.resampled_feature import ResampledFeature
 from subgrove.trees.training import select_columns
 
@@ -47,10 +46,8 @@ MAX_DRAWS = 10
 """Draws that are checked, and further ones that they are scored by."""
 LEVEL = 0.05
 """Real and resampled values differ significantly if the p-value is at most this."""
-LEVEL_OF_HALVES = 0.01
-"""The same for samplers that are fitted on halves of the training rows, which are less accurate than the one in use."""
-MAX_TRAINING_ROWS, MAX_TRAINING_CELLS = 1000, 6_000
-"""With more training rows, or rows times columns, samplers are not fitted on halves of them, for the cost."""
+UNCERTAIN = 0.4
+"""Standard errors by which the importance may change if the sampler is fitted on a quarter of the training rows."""
 LARGE, LARGE_AUC = 0.3, 0.75
 """A check fails if they do, and the size of the difference, or the AUC of the classifier, is at least this."""
 _STREAM = "certificate"  # name of the random streams: part of the results for a given seed
@@ -71,8 +68,8 @@ class FidelityCheck:
     Attributes
     ----------
     verdict : {"passed", "uncertain sampler", "small difference", "failed", "unknown"}
-        Whether resampled rows are realistic; "uncertain sampler" if no difference was found, but one is found in the
-        training rows for samplers that are fitted on halves of these; "unknown" if the check was not possible.
+        Whether resampled rows are realistic; "uncertain sampler" if no difference was found, but the importance changes
+        if the sampler is fitted on quarters of the training rows; "unknown" if the check was not possible.
     reason : str
         Reason of the verdict.
     auc : float
@@ -89,6 +86,9 @@ class FidelityCheck:
     size : float
         Size of the difference: how far real values are from resampled ones, on average within levels or ranges of
         another column, in standard deviations.
+    sampler_change : float
+        Change of the importance if the sampler is fitted on quarters of the training rows, in standard errors; NaN if
+        it was not.
     """
 
     verdict: Verdict
@@ -99,6 +99,7 @@ class FidelityCheck:
     n: int = 0
     p_value: float = float("nan")
     size: float = float("nan")
+    sampler_change: float = float("nan")
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,8 +120,10 @@ class FidelityChecker:
         Seed; the random streams differ from those of the samplers.
     keys : uint64 array or None
         Keys of all rows of large data.
-    on_halves : callable or None
-        Returns the checker of the training rows for a feature, whose sampler is fitted on halves of these.
+    sampler, sampled : FittedSampler, Table
+        The sampler, and all rows as it reads them.
+    n_independent : int
+        Number of rows, or of clusters of dependent rows, that the importance is the mean of.
     """
 
     frames: Frames
@@ -128,8 +131,10 @@ class FidelityChecker:
     table: Table
     resample: Callable[[Feature, Streams], ResampledFeature]
     seed: int
+    sampler: FittedSampler
+    sampled: Table
+    n_independent: int
     keys: Keys | None = None
-    on_halves: Callable[[Feature], FidelityChecker | None] | None = None
 
     @classmethod
     def of(
@@ -151,29 +156,54 @@ class FidelityChecker:
         if table.clusters is not None:
             order = stream(seed, _STREAM).permutation(rows)
             rows = np.sort(order[np.unique(table.clusters[order], return_index=True)[1]])
+        n_independent = len(rows)
         if len(rows) > MAX_ROWS:
             share = None if weights is None else weights[rows] / weights[rows].sum()
             rows = np.sort(stream(seed, _STREAM).choice(rows, MAX_ROWS, replace=False, p=share))
-        on_halves = partial(_checker_of_halves, sampler, sampled, seed)
-        return cls(frames, rows, table.rows(rows), resample, seed, keys, on_halves)
+        return cls(frames, rows, table.rows(rows), resample, seed, sampler, sampled, n_independent, keys)
 
-    def read(self, draws: Sequence[Changes], resample: Callable[[], ResampledFeature]) -> list[Table] | str:
+    def takes_increases(self, feature: Feature) -> bool:
+        """Return whether `check` takes the increases of the loss: the sampler may be fitted on quarters of its rows."""
+        return len(self.rows) >= MIN_ROWS_TO_PASS and can_be_refitted(self.sampler, self.sampled, feature)
+
+    def read(
+        self, draws: Sequence[Changes], resample: Callable[[], ResampledFeature], most: int = MAX_DRAWS
+    ) -> list[Table] | str:
         """Return the selected rows of draws, or the reason why not; without any, of those that `resample` makes."""
         n = len(self.rows)
         if n < MIN_ROWS:
             return f"there are {n} rows, but {MIN_ROWS} are needed"
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # the same values cause the same warnings in the predictions
-                draws = draws or [changes_of(draw, self.rows) for draw in islice(resample().draws(), MAX_DRAWS)]
-                changed = self.frames.changed(np.tile(self.rows, len(draws)), concatenate_changes(draws))
-                table = read_like(changed, [column for column in self.table.columns if column.name in draws[0]])
+                warnings.simplefilter("ignore")
+                draws = draws or self.draws_of(resample(), most)
+                table = self._read_rows(np.tile(self.rows, len(draws)), draws)
         except Exception as error:  # an error must not interrupt; of the predictions it is raised with more context
             return f"the resampled values could not be read: {error}"
         return [table.rows(np.arange(at, at + n)) for at in range(0, len(draws) * n, n)]
 
-    def check(self, feature: Feature, drawn: list[Table] | str) -> FidelityCheck:
-        """Check draws, as returned by `read`, with the help of further ones."""
+    def draws_of(self, resampled: ResampledFeature, most: int = MAX_DRAWS) -> list[Changes]:
+        """Return the first draws, in the rows of the check."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the same values cause the same warnings in the predictions
+            return [changes_of(draw, self.rows) for draw in islice(resampled.draws(), most)]
+
+    def _read_rows(self, rows: Rows, changes: Sequence[Changes]) -> Table:
+        """Return the replaced columns of some rows, as a table."""
+        changed = self.frames.changed(rows, concatenate_changes(changes))
+        return read_like(changed, [column for column in self.table.columns if column.name in changes[0]])
+
+    def check(
+        self,
+        feature: Feature,
+        drawn: list[Table] | str,
+        evaluated: Sequence[EvaluatedRows] = (),
+        donor_variance: float = 0.0,
+    ) -> FidelityCheck:
+        """Check draws, as returned by `read`, with the help of further ones.
+
+        `evaluated` are increases of the loss, `donor_variance` is that of the importance over other training donors.
+        """
         n, points = len(self.rows), self._read_points(feature, drawn)
         if isinstance(points, str):
             return FidelityCheck("unknown", points, n=n)
@@ -183,24 +213,37 @@ class FidelityChecker:
         p_value, score, size = exchangeability_test(others, values, reference, rng)
         position = mmd.squared / mmd.marginal if mmd.marginal > _MIN_RATIO * mmd.noise else float("nan")
         verdict, reason = _verdict(p_value, score, size, auc, auc - _Z * error > 0.5, n)
-        if verdict == "passed":
-            verdict, reason = self._verdict_of_halves(feature) or (verdict, reason)
-        return FidelityCheck(verdict, reason, auc, error, position, n, p_value, size)
+        change = float("nan")
+        if verdict == "passed" and evaluated:
+            change = self._sampler_change(feature, evaluated, donor_variance)
+        if change > UNCERTAIN:
+            reason = (
+                f"no difference was found, but the importance changes by {change:.1f} standard errors if the sampler "
+                f"is fitted on a quarter of its training rows"
+            )
+            verdict = "uncertain sampler"
+        return FidelityCheck(verdict, reason, auc, error, position, n, p_value, size, change)
 
-    def _verdict_of_halves(self, feature: Feature) -> tuple[Verdict, str] | None:
-        """Return the verdict if draws of samplers that are fitted on halves of the training rows differ from these."""
-        own = None if self.on_halves is None else self.on_halves(feature)
-        if own is None:
-            return None
-        streams = Streams(self.seed, f"{_STREAM}, halves of {title(feature)}", MAX_DRAWS)
-        points = own._read_points(feature, own.read((), partial(own.resample, feature, streams)))
-        if isinstance(points, str):
-            return None
-        p_value, *_ = exchangeability_test(*points, stream(self.seed, f"{_STREAM} of halves of {title(feature)}"))
-        if p_value > LEVEL_OF_HALVES:
-            return None
-        fitted = f"samplers fitted on halves of the {len(own.rows)} training rows differ from the other halves"
-        return "uncertain sampler", f"no difference was found in these rows, but {fitted}; p = {p_value:.3f}"
+    def _sampler_change(self, feature: Feature, evaluated: Sequence[EvaluatedRows], donor_variance: float) -> float:
+        """Return the change of the importance if the sampler is fitted on quarters of its training rows."""
+        streams = Streams(self.seed, f"{_STREAM}, quarters of {title(feature)}", N_DRAWS)
+        samplers = quarter_samplers(self.sampler, self.sampled, feature, self.seed)
+        X = self.frames.changed(self.rows, {})
+        drawn = [self.read((), partial(self.resample, feature, streams), N_DRAWS)]
+        for quarter in samplers:
+            own = Frames(X, self.table.columns, quarter.train)
+            resample = partial(_resampled, quarter, X, feature, streams)
+            drawn.append(replace(self, frames=own, rows=np.arange(len(self.rows))).read((), resample, N_DRAWS))
+        tables = [draw for draws in drawn if not isinstance(draws, str) for draw in draws]
+        if not samplers or len(tables) < N_DRAWS * len(drawn):
+            return float("nan")
+        known = [self._read_rows(self.rows[part.rows], [part.changes]) for part in evaluated]
+        rows = np.concatenate([np.arange(len(self.rows)), *(part.rows for part in evaluated)])
+        increases = np.concatenate([np.zeros(len(self.rows)), *(part.increases for part in evaluated)])
+        own_values, *points = self._encoded(feature, [*known, *tables])
+        values = Points.joined([own_values, *points[: len(known)]])
+        draws = [points[at : at + N_DRAWS] for at in range(len(known), len(points), N_DRAWS)]
+        return relative_change((rows, values, increases), draws[0], draws[1:], self.n_independent, donor_variance)
 
     def _read_points(
         self, feature: Feature, drawn: list[Table] | str
@@ -220,12 +263,17 @@ class FidelityChecker:
 
     def _points(self, feature: Feature, draws: Sequence[Table]) -> list[Points]:
         """Return the other columns, the real feature, and each draw."""
+        others = [name for name in self.table.names if name not in feature]
+        return [
+            Points(*self._encoding.arrays(self.table, others, self._with_missing)),
+            *self._encoded(feature, draws),
+        ]
+
+    def _encoded(self, feature: Feature, draws: Sequence[Table]) -> list[Points]:
+        """Return the real feature, and each draw."""
         own = select_columns(self.table, feature)
         with_missing, encoding = columns_with_missing([own, *draws]), PointEncoding.of(own)
-        others = [name for name in self.table.names if name not in feature]
-        arrays = [self._encoding.arrays(self.table, others, self._with_missing)]
-        arrays += [encoding.arrays(table, feature, with_missing) for table in (own, *draws)]
-        return [Points(numbers, labels) for numbers, labels in arrays]
+        return [Points(*encoding.arrays(table, feature, with_missing)) for table in (own, *draws)]
 
     @cached_property
     def _encoding(self) -> PointEncoding:
@@ -236,25 +284,8 @@ class FidelityChecker:
         return columns_with_missing([self.table])
 
 
-def _checker_of_halves(sampler: FittedSampler, sampled: Table, seed: int, feature: Feature) -> FidelityChecker | None:
-    """Return the checker of the training rows, each half of which is resampled by a sampler fitted on the other half.
-
-    None for samplers that are not learned, many or dependent rows, and groups of features.
-    """
-    fitted = sampler.of_feature(sampled, feature)[0]
-    if fitted.unfitted is None or len(feature) > 1 or sampled.clusters is not None:
-        return None
-    try:
-        table = read_table(fitted.train, lenient=True)
-        n, cells = table.n_rows, table.n_rows * len(table.names)
-        if not (MIN_ROWS_TO_PASS <= n <= MAX_TRAINING_ROWS and cells <= MAX_TRAINING_CELLS):
-            return None
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            halves = cross_fitted(fitted.unfitted, fitted.train, table, list(feature), seed)
-    except SubgroveError:  # half of the rows may be too few
-        return None
-    return FidelityChecker.of(Frames(fitted.train, table.columns), table, halves, table, None, seed)
+def _resampled(sampler: FittedSampler, X: Any, feature: Feature, streams: Streams) -> ResampledFeature:
+    return sampler.resample(sampler.read(X), feature, streams, exact=False)
 
 
 def _verdict(p_value: float, score: str, size: float, auc: float, separable: bool, n: int) -> tuple[Verdict, str]:

@@ -32,6 +32,7 @@ from subgrove._scoring.estimate_variance import DonorSums
 from subgrove._scoring.feature_result import FeatureResult
 from subgrove._scoring.fidelity_check import MAX_DRAWS
 from subgrove._scoring.row_losses import PredictionShifts
+from subgrove._scoring.sampler_change import EvaluatedRows
 from subgrove.exceptions import ModelError
 from subgrove.samplers.base import Feature
 from subgrove.samplers.resampled_feature import ResampledFeature
@@ -94,7 +95,7 @@ def _score(
     finished: dict[Feature, FeatureScorer] = {}
     unfinished: dict[Feature, FeatureScorer] = {}
     exact: dict[Feature, FeatureResult] = {}
-    drawn: dict[Feature, list[Table] | str] = {}
+    drawn: dict[Feature, tuple[list[Table] | str, list[EvaluatedRows]]] = {}
     if context.tree is not None:
         from subgrove._scoring.tree_expectation import exact_features
 
@@ -114,11 +115,20 @@ def _score(
     results = exact | {feature: scorer.result for feature, scorer in finished.items()}
     checker = context.fidelity_checker
     if checker is not None:
-        drawn |= {feature: scorer.drawn for feature, scorer in finished.items()}
+        drawn |= {feature: (scorer.drawn, scorer.evaluated) for feature, scorer in finished.items()}
         with one_blas_thread():
-            checks = {feature: checker.check(feature, drawn[feature]) for feature in features}
+            checks = {
+                feature: checker.check(feature, *drawn[feature], _donor_variance(context, results[feature]))
+                for feature in features
+            }
         results = {feature: replace(results[feature], fidelity_check=checks[feature]) for feature in features}
     return [results[feature] for feature in features]
+
+
+def _donor_variance(context: ScoringContext, result: FeatureResult) -> float:
+    """Return the variance of the first loss over other training donors; 0 if it is not known."""
+    known = result.donor_variance if context.losses.per_row else None
+    return 0.0 if known is None else float(known[context.losses.per_row[0]])
 
 
 def _one_round(
@@ -160,6 +170,8 @@ class FeatureScorer:
     score_increases: list[Floats] = field(default_factory=list)  # of losses that are scores of all rows together
     draws: list[Changes] = field(default_factory=list)  # the first ones, in the rows of the fidelity check
     drawn: list[Table] | str = ""
+    evaluated: list[EvaluatedRows] = field(default_factory=list)  # in the rows of the fidelity check
+    takes_increases: bool = False
     n_jobs: int | None = None  # known once all jobs were made
     n_added: int = 0
     result: Any = None
@@ -185,7 +197,9 @@ class FeatureScorer:
         donors = None
         if resampled.donor_pool is not None and (resampled.sampled is None or resampled.sampled.any()):
             donors = DonorSums(resampled, len(context.baseline_losses), context.weights)
-        return cls(context, feature, accumulator, shifts, donors)
+        checker = context.fidelity_checker
+        takes = checker is not None and bool(context.losses.per_row) and checker.takes_increases(feature)
+        return cls(context, feature, accumulator, shifts, donors, takes_increases=takes)
 
     def jobs(self) -> Iterator[PredictionJob]:
         """Yield what is to be predicted."""
@@ -203,6 +217,8 @@ class FeatureScorer:
         increase -= context.baseline_losses if rows is None else context.baseline_losses[:, rows]
         if self.shifts is not None:
             self.shifts.add(predictions, rows, None if job.term is None else job.term.weights)
+        if self.takes_increases and (job.term is not None or job.draw is not None):
+            self._keep(job, increase)
         if job.term is not None:
             self.accumulator.add_exact(job.term, increase)
             return
@@ -214,6 +230,18 @@ class FeatureScorer:
         if self.donors is not None:
             self.donors.add(increase, rows)
         self.accumulator.add_repeat(job.repeat, next(iter(job.changes.values())), increase, rows)
+
+    def _keep(self, job: PredictionJob, increase: Floats) -> None:
+        """Keep the increases of the rows of the fidelity check."""
+        assert self.context.fidelity_checker is not None
+        selected = self.context.fidelity_checker.rows
+        if job.rows is None:
+            at, own = np.arange(len(selected)), selected
+        else:
+            _, at, own = np.intersect1d(selected, job.rows, assume_unique=True, return_indices=True)
+        self.evaluated.append(
+            EvaluatedRows(at, changes_of(job.changes, own), increase[self.context.losses.per_row[0], own])
+        )
 
     def provisional(self) -> FeatureResult:
         """Return the result so far."""

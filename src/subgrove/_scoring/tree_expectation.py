@@ -11,7 +11,7 @@ import numpy as np
 
 from subgrove._core.kinds import Floats, Rows
 from subgrove._core.weights import own_weights
-from subgrove._data.replace_columns import Donors
+from subgrove._data.replace_columns import Changes, Donors
 from subgrove._data.table import Table
 from subgrove._models.tree_ensemble.expectation import (
     KERNEL_LOSSES,
@@ -26,10 +26,11 @@ from subgrove._models.tree_ensemble.expectation import (
 from subgrove._models.tree_ensemble.places import Places
 from subgrove._models.tree_ensemble.steps import ChangedColumn, StepBlock, in_threads
 from subgrove._scoring.accumulate import LossAccumulator, NumpyArrays
-from subgrove._scoring.context import ScoringContext
+from subgrove._scoring.context import PredictionJob, ScoringContext
 from subgrove._scoring.estimate_variance import donor_variances
 from subgrove._scoring.feature_result import ExactShifts, FeatureResult
 from subgrove._scoring.row_losses import describe_baseline_row
+from subgrove._scoring.sampler_change import EvaluatedRows
 from subgrove._scoring.tree_steps import TreeSteps
 from subgrove.samplers.base import Feature
 from subgrove.samplers.donors import (
@@ -87,10 +88,10 @@ def serves(context: ScoringContext, feature: Feature, known: Distribution | None
 
 def exact_features(
     context: ScoringContext, features: Sequence[Feature]
-) -> tuple[dict[Feature, FeatureResult], dict[Feature, list[Table] | str]]:
+) -> tuple[dict[Feature, FeatureResult], dict[Feature, tuple[list[Table] | str, list[EvaluatedRows]]]]:
     """Return the results of the features that have an exact expectation, and their draws for the fidelity check."""
     results: dict[Feature, FeatureResult] = {}
-    drawn: dict[Feature, list[Table] | str] = {}
+    drawn: dict[Feature, tuple[list[Table] | str, list[EvaluatedRows]]] = {}
     checker, at_once = context.fidelity_checker, max(1, _ROWS_AT_ONCE // context.frames.n_rows)
     for start in range(0, len(features), at_once):  # a pass over the trees for as many as memory allows
         served = {}
@@ -98,10 +99,22 @@ def exact_features(
             one = context.resample(feature, context.n_repeats)
             if serves(context, feature, one.distribution):
                 if checker is not None:
-                    drawn[feature] = checker.read((), partial(replace, one))
+                    draws = checker.draws_of(one) if checker.takes_increases(feature) else []
+                    drawn[feature] = checker.read(draws, partial(replace, one)), _evaluated(context, feature, draws)
                 served[feature] = _without_draws(one)
         results |= exact_results(context, served)
     return results, drawn
+
+
+def _evaluated(context: ScoringContext, feature: Feature, draws: Sequence[Changes]) -> list[EvaluatedRows]:
+    """Return the increases of the loss of draws, in the rows of the fidelity check."""
+    assert context.fidelity_checker is not None
+    rows = context.fidelity_checker.rows
+    jobs, known = (PredictionJob(feature, draw, rows, repeat) for repeat, draw in enumerate(draws)), []
+    for job, predictions in context.tree.predict_jobs(jobs):
+        losses = context.losses.rows(predictions, rows, job.about)[0]
+        known.append(EvaluatedRows(np.arange(len(rows)), job.changes, losses - context.baseline_losses[0, rows]))
+    return known
 
 
 def _without_draws(resampled: ResampledFeature) -> ResampledFeature:

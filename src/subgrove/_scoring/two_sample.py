@@ -10,6 +10,7 @@ both statistics use the held-out predictions of the feature from the other colum
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,6 +54,11 @@ class Points:
     def of(cls, rows: Floats | Points) -> Points:
         """Return rows of numbers as points; points unchanged."""
         return rows if isinstance(rows, Points) else cls(rows, rows[:, :0])
+
+    @classmethod
+    def joined(cls, parts: Sequence[Points]) -> Points:
+        """Return the rows of each part, one after the other."""
+        return cls(np.vstack([part.numbers for part in parts]), np.vstack([part.labels for part in parts]))
 
     def __len__(self) -> int:
         return len(self.numbers)
