@@ -35,7 +35,8 @@ def test_intervals_cover_where_test_rows_are_more_than_training_rows() -> None:
 def test_the_variance_of_donors_is_found_where_most_are_drawn_once_or_twice(n_repeats: int) -> None:
     # It is 2 / 300. In 150 runs the mean was 0.81 and 0.82 of that (0.28 and 0.37 without blocks of neighbouring donors),
     # with a standard deviation of 0.36 and 0.26: 0.06 and 0.04 of a mean of 40 runs.
-    found = [float(estimate(seed, 300, 100, n_repeats=n_repeats).scores[0].donor_variance[0]) for seed in range(40)]
+    lines = [estimate(seed, 300, 100, n_repeats=n_repeats).with_noise("donors").overall for seed in range(40)]
+    found = [float(line["std_error"].iloc[0]) ** 2 for line in lines]
     assert 0.64 < np.mean(found) / (2 / 300) < 1.0
     assert min(found) > 0
 
