@@ -125,3 +125,61 @@ def test_allowed_parts_are_those_of_the_columns() -> None:
     assert design.allowed(["b", "kind"]).tolist() == [1, 2, 3, 4]
     assert [part.column for part in design.parts] == ["a", "kind", "kind", "kind", "b"]
     assert design.allowed([]).tolist() == []
+
+
+def income(n: int = N) -> Any:
+    return np.exp(np.random.default_rng(4).normal(0.0, 1.2, n))
+
+
+def test_a_column_with_a_heavy_tail_has_its_logarithm_too() -> None:
+    values = income()
+    design, matrix = Design.of(table(a=numbers(), income=values))
+    assert labels(design) == ["a", "income", "log(income)"]
+    logs = np.log(values)
+    np.testing.assert_allclose(matrix[:, 2], (logs - logs.mean()) / logs.std(), atol=1e-12)
+
+
+def test_new_values_below_those_of_training_have_the_smallest_logarithm() -> None:
+    design, matrix = Design.of(table(income=income()))
+    new = design.matrix(table(income=[-1.0, 0.0, income().min() / 2, np.nan]))
+    np.testing.assert_allclose(new[:3, 1], matrix[:, 1].min())
+    assert new[3, 1] == pytest.approx(0)
+
+
+def test_heavy_tails_on_both_sides_are_shrunk_alike() -> None:
+    values = np.random.default_rng(4).standard_t(1.5, 1000)
+    design, matrix = Design.of(table(a=values))
+    assert labels(design) == ["a", "arsinh(a)"]
+    assert (np.diff(matrix[np.argsort(values), 1]) > 0).all()
+    assert np.abs(matrix[:, 1]).max() < np.abs(matrix[:, 0]).max() / 3
+
+
+def test_few_values_few_rows_dates_and_light_tails_have_no_logarithm() -> None:
+    many, days = income(400), pd.Timestamp("2020-01-01") + pd.to_timedelta(income(400) * 100, unit="D")
+    design, _ = Design.of(table(few=np.round(many / many.max() * 10), uniform=np.linspace(0, 1, 400), day=days))
+    assert labels(design) == ["few", "uniform", "day"]
+    design, _ = Design.of(table(income=many[:40]))
+    assert labels(design) == ["income"]
+
+
+def test_missing_values_have_the_mean_logarithm() -> None:
+    values = income(400)
+    values[::8] = np.nan
+    design, matrix = Design.of(table(income=values))
+    assert labels(design) == ["income", "log(income)", "[income missing]"]
+    np.testing.assert_allclose(matrix[::8, 1], 0, atol=1e-12)
+
+
+def test_many_columns_have_no_logarithms() -> None:
+    columns = {f"c{at}": income(200) for at in range(76)}
+    assert len(Design.of(table(**columns))[0].parts) == 76
+    del columns["c0"]
+    assert len(Design.of(table(**columns))[0].parts) == 150
+
+
+def test_kernels_take_logarithms_where_there_are_such() -> None:
+    design, _ = Design.of(table(a=numbers(), income=income(), kind=np.array(["u", "v", "w"])[np.arange(N) % 3]))
+    places = design.allowed(["a", "income", "kind"], log_scales=False)
+    assert [design.parts[at].label for at in places] == ["a", "income", "[kind = u]", "[kind = v]", "[kind = w]"]
+    found = [design.parts[at].label for at in design.on_log_scales(places)]
+    assert found == ["a", "log(income)", "[kind = u]", "[kind = v]", "[kind = w]"]

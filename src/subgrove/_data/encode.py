@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from subgrove._core.kinds import MISSING, Codes, Floats, Rows
 from subgrove._data.columns import ColumnInfo
+from subgrove._data.log_scale import LogScale
 from subgrove._data.table import Table
 
 _DAY = 86_400e6  # microseconds
@@ -29,6 +30,7 @@ _LARGEST = 1e70  # its fourth power is finite
 _CLIP = 4.0  # robust standard deviations from the median at which values are clipped
 _NORMAL_IQR = 1.349  # interquartile range of a normal distribution, in standard deviations
 _MIN_ROBUST_ROWS = 5  # with a level, for it to have an indicator in a robust design
+_MAX_SCALED = 150  # columns of a design with logarithmic scales: pairwise products of more are not tried
 
 
 def forest_numbers(info: ColumnInfo, values: Floats) -> Floats:
@@ -135,6 +137,8 @@ class DesignColumn:
         Mean and standard deviation in training; in a robust design, median and scaled interquartile range of values.
     power : int
         2 for the square of the standardized value.
+    log_scale : LogScale or None
+        Scale of the value, if not its own.
     """
 
     column: str
@@ -143,6 +147,7 @@ class DesignColumn:
     mean: float
     scale: float
     power: int = 1
+    log_scale: LogScale | None = None
 
     @property
     def is_value(self) -> bool:
@@ -153,7 +158,7 @@ class DesignColumn:
     def label(self) -> str:
         """Label in formulas."""
         if self.is_value:
-            return self.column
+            return self.column if self.log_scale is None else self.log_scale.label(self.column)
         return f"[{self.column} missing]" if self.missing else f"[{self.column} = {self.level}]"
 
 
@@ -183,6 +188,8 @@ class Design:
         parts: list[DesignColumn] = []
         for column in table:
             parts += (_nominal if column.info.is_nominal else _numeric)(column.info, column.values)
+        if len(parts) > _MAX_SCALED:
+            parts = [part for part in parts if part.log_scale is None]
         design = cls(table.columns, tuple(parts))
         return design, np.ascontiguousarray(design.matrix(table))
 
@@ -210,10 +217,17 @@ class Design:
             line[:] = self.numbers(table, part)
         return matrix.T
 
-    def allowed(self, names: Sequence[str]) -> npt.NDArray[np.intp]:
-        """Return the positions of the design columns of some table columns."""
+    def allowed(self, names: Sequence[str], *, log_scales: bool = True) -> npt.NDArray[np.intp]:
+        """Return the positions of the design columns of some table columns, perhaps without logarithmic scales."""
         wanted = set(names)
-        return np.array([at for at, part in enumerate(self.parts) if part.column in wanted], dtype=np.intp)
+        found = [at for at, part in enumerate(self.parts) if part.column in wanted]
+        return np.array([at for at in found if log_scales or self.parts[at].log_scale is None], dtype=np.intp)
+
+    def on_log_scales(self, places: Rows) -> Rows:
+        """Return positions of design columns, those of values on a logarithmic scale where there is one."""
+        logs = {part.column: at for at, part in enumerate(self.parts) if part.log_scale is not None}
+        columns = [(at, self.parts[at]) for at in places.tolist()]
+        return np.array([logs.get(part.column, at) if part.is_value else at for at, part in columns], dtype=np.intp)
 
     def numbers(self, table: Table, part: DesignColumn) -> Floats:
         """Return one design column of new rows, standardized as in training."""
@@ -224,7 +238,9 @@ class Design:
         elif series.info.is_nominal:
             raw = (series.values == _code_of_level(series.info, part.level)).astype(np.float64)
         else:
-            raw = np.where(np.isfinite(series.values), series.values, part.mean)
+            known, scale = np.isfinite(series.values), part.log_scale
+            values = series.values if scale is None else scale.of_values(np.where(known, series.values, 1.0))
+            raw = np.where(known, values, part.mean)
         standardized = np.asarray((raw - part.mean) / part.scale)
         if not part.is_value or self.clip == np.inf:
             return standardized
@@ -277,8 +293,12 @@ def _numeric(column: ColumnInfo, values: Floats) -> list[DesignColumn]:
     scale = float(raw.std())
     if not np.isfinite(scale) or scale <= _CONSTANT * max(abs(mean), 1e-300):
         return []
-    value = DesignColumn(column.name, None, False, mean, scale)
-    return [value] if complete else [value, *_indicator(column.name, None, True, ~known)]
+    parts = [DesignColumn(column.name, None, False, mean, scale)]
+    log_scale = None if column.is_date else LogScale.of(values[known])
+    if log_scale is not None:
+        scaled = log_scale.of_values(values[known])
+        parts.append(DesignColumn(column.name, None, False, float(scaled.mean()), float(scaled.std()), 1, log_scale))
+    return parts if complete else [*parts, *_indicator(column.name, None, True, ~known)]
 
 
 def _nominal(column: ColumnInfo, codes: npt.NDArray[np.int32]) -> list[DesignColumn]:

@@ -176,7 +176,7 @@ class PilotForest:
     @classmethod
     def of(cls, grams: FoldGrams, targets: Floats, names: Sequence[str], seed: int) -> PilotForest:
         """Grow on a sample of rows; `targets` (rows, outputs) are in the order of the rows."""
-        parts = grams.design.allowed(names)
+        parts = grams.design.allowed(names, log_scales=False)
         rows = stream(seed, "rows of a pilot forest").permutation(len(targets))[:_PILOT_ROWS]
         values = targets[grams.order[rows]]
         scale = values.std(axis=0)
@@ -257,10 +257,11 @@ def fit_kernel(
 def _kernel_columns(grams: FoldGrams, pilot: PilotForest) -> tuple[list[DesignColumn | ValueIndicator], Floats, Rows]:
     """Return the columns of a kernel, their values, and which of them share a width.
 
-    The columns that the pilot ranks first, and after them indicators of each value of those that have few.
+    The columns that the pilot ranks first, those with heavy tails on a logarithmic scale, and after them indicators of
+    each value of those that have few.
     """
     units = _table_columns(grams.design, pilot.ranked)
-    ranked, units = pilot.ranked[units < _MOST_COLUMNS], units[units < _MOST_COLUMNS]
+    ranked, units = grams.design.on_log_scales(pilot.ranked[units < _MOST_COLUMNS]), units[units < _MOST_COLUMNS]
     parts: list[DesignColumn | ValueIndicator] = [grams.design.parts[at] for at in ranked]
     columns = [np.clip(grams.values[:, ranked], -_CLIP, _CLIP)]
     for at in ranked:

@@ -204,7 +204,7 @@ def fit_forest_levels(
     None if a small forest shows that the larger one would hardly have a lower log score than `score`.
     """
     values, code = np.unique(series, return_inverse=True)
-    parts = grams.design.allowed(names)
+    parts = grams.design.allowed(names, log_scales=False)
     if len(values) < 2 or not len(parts):
         return None
     predictors = np.empty((len(code), len(parts)))

@@ -80,7 +80,7 @@ class DonorForestFit:
 
 def fit_donor_forest(grams: FoldGrams, values: Floats, names: Any, seed: int) -> DonorForestFit | None:
     """Grow a forest without each fold; of several leaf sizes, that with the best CRPS of the first held-out folds."""
-    parts = grams.design.allowed(names)
+    parts = grams.design.allowed(names, log_scales=False)
     n = len(values)
     sizes = [size for size in _NODE_SIZES if 4 * size <= n]
     if not len(parts) or n < _MIN_ROWS:
