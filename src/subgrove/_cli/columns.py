@@ -43,6 +43,7 @@ _MORE_DATES = (  # that pandas does not guess
     *("%d.%m.%y", "%m/%d/%y", "%d/%m/%y", "%d %b %y", "%b %Y", "%B %Y", "%b %y", "%m/%Y"),
     *("%m/%d/%Y %I:%M %p", "%d/%m/%Y %I:%M %p"),
 )
+_KINDS = {"category": "nominal", "datetime64[us]": "date", "object": "other"}  # by dtype
 _NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal", "empty")  # types of values that pandas infers
 
 SelectColumns = Callable[[Sequence[str]], Sequence[str]]  # from the column names of a file to those that are read
@@ -142,7 +143,7 @@ def infer_columns(raw: RawTable, options: DataOptions, known: KnownColumns) -> l
 def _describe(typed: Typed, raw: RawTable, options: DataOptions, known: KnownColumns) -> tuple[Any, InferredColumn]:
     """Return the column that is used, with rare levels merged, and its description."""
     series, notes, form = typed
-    name, kind = str(series.name), _kind(series)
+    name, kind = str(series.name), _KINDS.get(str(series.dtype), "numeric")
     keep_levels = known.keep_all or name in known.required
     keep = keep_levels or name in {*options.columns, *options.nominal, *options.numeric}
     left_out = "" if keep else notes[0] if kind == "other" else _reason_to_leave_out(series, raw)
@@ -153,12 +154,6 @@ def _describe(typed: Typed, raw: RawTable, options: DataOptions, known: KnownCol
             left_out = f"{RARE_VALUES}: {percent(share)} of the rows would be {OTHER!r}"
     missing = int(series.isna().sum())
     return series, InferredColumn(name, kind, missing, _summary(series, kind), "; ".join(notes), left_out, form)
-
-
-def _kind(series: Any) -> str:
-    if series.dtype == "category":
-        return "nominal"
-    return {"M": "date", "O": "other"}.get(series.dtype.kind, "numeric")
 
 
 def _typed_values(values: Any, declared: str, options: DataOptions, known: KnownColumns) -> Typed:
@@ -187,9 +182,8 @@ def _typed_text(
     if name in options.nominal or not numbers.counts:
         return _levels(texts, known)
     reason = known.required.get(name, f"--numeric {name}")
-    cells = f"{share:.0%} of its cells are numbers; {odd} is not a number"
-    remedy = "Correct the column, or mark cells without a value with --na."
-    require(not required or share >= _MIN_SHARE, f"Column {name!r} is not numeric ({reason}): {cells}. {remedy}")
+    cells = f"{share:.0%} of its cells are numbers; not a number: {odd}. Mark cells without a value with --na"
+    require(not required or share >= _MIN_SHARE, f"Column {name!r} is not numeric ({reason}): {cells}.")
     if not required and (dates := _dates(texts, numbers, form, options.day_first)):
         return dates
     if required or (raw.delimiter and share >= NUMERIC_SHARE and not numbers.are_codes):
@@ -307,15 +301,12 @@ def _reason_to_leave_out(series: Any, raw: RawTable) -> str:
 
 def _merge_rare_levels(series: Any) -> tuple[Any, list[str]]:
     """Merge all levels but the most frequent ones; return the column and a note."""
-    import pandas as pd
-
     counts = series.value_counts()
     if len(counts) <= MOST_LEVELS or (len(counts) <= _MOST_FREQUENT_LEVELS and counts.min() >= _FREQUENT):
         return series, []
     n_rows = counts.iloc[MOST_LEVELS - 1]
     kept = [level for level in series.cat.categories if counts[level] > n_rows and level != OTHER]  # all of equal ones
-    text = series.astype(object)
-    merged = text.where(text.isna() | text.isin(kept), OTHER).astype(pd.CategoricalDtype([*kept, OTHER]))
+    merged = series.cat.set_categories([*kept, OTHER]).where(series.isna() | series.isin(kept), OTHER)
     rare = f"{len(counts) - len(kept)} levels with at most {count_of(n_rows, 'row')}"
     return merged, [f"{rare} merged into {OTHER!r}"]
 
@@ -323,13 +314,10 @@ def _merge_rare_levels(series: Any) -> tuple[Any, list[str]]:
 def _summary(series: Any, kind: str) -> str:
     """Return the range or the first levels."""
     if kind == "nominal":
-        levels = series.cat.categories
-        return (
-            f"{count_of(len(levels), 'level')}: {first_of([level[:24] for level in levels], 3)}" if len(levels) else ""
-        )
-    low, high = series.min(), series.max()
-    if kind == "other" or low != low:
+        levels = [level[:24] for level in series.cat.categories]
+        return f"{count_of(len(levels), 'level')}: {first_of(levels, 3)}" if levels else ""
+    if series.isna().all():
         return ""
-    if kind == "date":  # as a day if it is midnight
-        return " to ".join(str(time).removesuffix(" 00:00:00") for time in (low, high))
-    return f"{low:.6g} to {high:.6g}"
+    bounds = series.min(), series.max()
+    shown = [str(one).removesuffix(" 00:00:00") if kind == "date" else f"{one:.6g}" for one in bounds]
+    return " to ".join(shown)

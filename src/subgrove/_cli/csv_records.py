@@ -98,16 +98,14 @@ def _records(lines: Iterator[str]) -> Iterator[Record]:
     start, record, is_open = 0, "", False  # whether a quote is not closed
     for n_lines, line in enumerate(lines, start=1):
         if len(line) > LONGEST_LINE or "\0" in line:
-            what = f"binary content, or is a line of more than {LONGEST_LINE >> 20} MB"
-            raise InputError(f"Line {n_lines} has {what}. Expected text, with a line for each row.")
+            raise InputError(f"Line {n_lines} has binary content, or is a line of more than {LONGEST_LINE >> 20} MB.")
         start, record = (start, record + line) if is_open else (n_lines, line)
         is_open ^= line.count('"') % 2 == 1
         if is_open and len(record) > LONGEST_LINE:
             break
         if not is_open and record.strip("\r\n\ufeff"):
             yield start, record
-    remedy = 'Close it, or write "" for a quote inside a quoted cell.'
-    require(not is_open, f'A quote (") in line {start} is never closed. {remedy}')
+    require(not is_open, f'A quote (") in line {start} is never closed. Close it, or write "" for a quote in a cell.')
 
 
 def _reservoir_sample(rows: Iterator[tuple[int, Record]], size: int, random: Random) -> list[tuple[int, Record]]:
@@ -128,8 +126,7 @@ def _cells(record: Record, mark: str) -> list[str]:
     try:
         return next(csv.reader([record[1]], delimiter=mark))
     except csv.Error as error:  # an odd quote was inside a cell and did not open one
-        remedy = 'Quote the cell and double the quotes inside: "5"" pipe".'
-        raise InputError(f'Line {record[0]} has a quote (") inside a cell without quotes. {remedy}') from error
+        raise InputError(f'Line {record[0]} has a quote (") inside a cell. Write the cell as "5"" pipe".') from error
 
 
 def _words(record: Record, mark: str) -> list[str]:
@@ -213,7 +210,7 @@ def _detect_layout(first: list[Record], delimiter: str | None) -> Layout:
         names = ["", *names] if any(row[-1] for row in rows[at + 1 :] if len(row) == width) else [*names, ""]
     names = [name.strip().lstrip("\ufeff") for name in names]
     remedy = "If the cells have another delimiter, set it with --delimiter."
-    require(len(names) > 1, f"There is one column, {names[0][:60]!r}; at least two are needed. {remedy}")
+    require(len(names) > 1, f"There is one column, {names[0][:60]!r}. {remedy}")
     notes = [f"Delimiter: {_name(mark)}."] if mark != "," else []
     notes += [_left_out("above the header", [text for _, text in records[:at]])] if at else []
     if all(map(_NUMBER_NOT_YEAR.fullmatch, names)):
@@ -236,13 +233,10 @@ def _is_title(rows: list[list[str]], width: int) -> bool:
 def _unique(names: list[str]) -> list[str]:
     """Return different names: repeated ones get a number."""
     unique: dict[str, None] = {}
-    numbers: Counter[str] = Counter()
+    numbers: defaultdict[str, count[int]] = defaultdict(lambda: count(2))
     for name in names:
-        new = name
-        while new in unique:
-            numbers[name] += 1
-            new = f"{name}_{numbers[name] + 1}"
-        unique[new] = None
+        candidates = chain([name], (f"{name}_{number}" for number in numbers[name]))
+        unique[next(one for one in candidates if one not in unique)] = None
     return list(unique)
 
 
@@ -275,8 +269,8 @@ def possible_encodings(path: Path, given: str | None) -> Iterator[tuple[str, str
         head = file.read(_HEAD)
     name = json.detect_encoding(head)
     if name.startswith("utf-8"):
-        formats = "CSV, TSV, Excel and Parquet files can be read"
-        require(len(_CONTROL.findall(head)) <= 0.01 * len(head) + 1, f"There is binary content, not text. {formats}.")
+        is_text = len(_CONTROL.findall(head)) <= 0.01 * len(head) + 1
+        require(is_text, "This is binary content, not text. Save it as CSV, TSV, Excel (.xlsx) or Parquet.")
         yield name, ""
         yield detected_encoding(path)
     else:

@@ -7,16 +7,16 @@ Parquet, pyarrow and polars give the same values.
 
 from __future__ import annotations
 
-import csv
 import os
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from difflib import get_close_matches
 from functools import partial
 from gzip import BadGzipFile
 from importlib.util import find_spec
+from io import StringIO
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile, is_zipfile
@@ -29,17 +29,12 @@ from subgrove._core.text import count_of, first_of
 from subgrove.exceptions import InputError, ParameterError, SubgroveError
 
 MOST_COLUMNS = 500
-_N_FIRST = 200  # rows of a sheet that the number of columns is taken from
 _MOST_ROWS = 1 << 20  # of a sheet
 Reader = Callable[[DataOptions, SelectColumns], RawTable]
 _DAMAGED_GZIP = (EOFError, zlib.error, BadGzipFile)
 _OTHER_FORMATS = {
     b"PK\x03\x04": "a zip archive",
     b"\xd0\xcf\x11\xe0": "an Excel workbook of the format before 2007 (.xls), or protected by a password",
-    b"BZh": "compressed by bzip2",
-    b"\xfd7zXZ": "compressed by xz",
-    b"\x28\xb5\x2f\xfd": "compressed by zstd",
-    b"ARROW1": "an Arrow (Feather) file",
     b"SQLite format 3": "an SQLite database",
     b"%PDF": "a PDF document",
 }
@@ -217,45 +212,19 @@ def check_readable(path: Path) -> None:
 def read_excel(options: DataOptions, select: SelectColumns) -> RawTable:
     """Read the selected columns of a sample of the rows of a sheet; line numbers in errors are rows of the sheet."""
     require(find_spec("openpyxl"), "An Excel workbook needs openpyxl. Run: pip install 'subgrove[xlsx]'")
-    import openpyxl
+    import pandas as pd
 
-    with options.data.open("rb") as file:
-        book = openpyxl.load_workbook(file, read_only=True, data_only=True)
-        sheets = {sheet.title: sheet for sheet in book.worksheets}
+    with pd.ExcelFile(options.data, "openpyxl") as book:
+        sheets = {sheet.title: sheet for sheet in book.book.worksheets}
         tables = [name for name, sheet in sheets.items() if sheet.sheet_state == "visible" and sheet.max_column != 1]
         name = options.sheet or next(iter((*tables, *sheets)), "")
         if name not in sheets:
             raise ParameterError(f"--sheet: {options.data} has no sheet {name!r}. Its sheets are {quoted(sheets)}.")
-        note = f"Sheet {name!r} of {quoted(sheets)} (--sheet for another)." if len(sheets) > 1 else ""
-        return read_lines(_lines(sheets[name]), replace(options, delimiter=","), select, note)
-
-
-class _ReturnedLine:
-    """A file for `csv.writer` that returns each line instead of storing it."""
-
-    def write(self, line: str) -> str:
-        return line
-
-
-def _lines(sheet: Any) -> Iterator[str]:
-    """Yield the rows as lines of CSV, the first of which are equally long."""
-    line_of: Callable[[list[Any]], str] = csv.writer(_ReturnedLine()).writerow
-    sheet.reset_dimensions()  # which some programs write wrongly
-    width = max((len(_cells(row)) for row in sheet.iter_rows(max_row=_N_FIRST, values_only=True)), default=0)
-    for number, row in enumerate(sheet.iter_rows(values_only=True)):
-        require(
-            number < _MOST_ROWS, f"Sheet {sheet.title!r} has a row beyond the {_MOST_ROWS:,} of Excel: it is damaged."
-        )
-        cells = _cells(row)
-        yield line_of(cells + [None] * (width - len(cells)) if cells else cells)
-
-
-def _cells(row: Sequence[Any]) -> list[Any]:
-    """Return the cells up to the last one with a value."""
-    cells = [cell.total_seconds() if isinstance(cell, timedelta) else cell for cell in row]
-    while cells and cells[-1] is None:
-        cells.pop()
-    return cells
+        rows = pd.read_excel(book, sheet_name=name, header=None, dtype=object, nrows=_MOST_ROWS, na_filter=False)
+    times = rows.map(lambda cell: cell.total_seconds() if isinstance(cell, timedelta) else cell)
+    lines = StringIO(times.to_csv(header=False, index=False), newline="")
+    note = f"Sheet {name!r} of {quoted(sheets)} (--sheet for another)." if len(sheets) > 1 else ""
+    return read_lines(lines, replace(options, delimiter=","), select, note)
 
 
 def read_parquet(options: DataOptions, select: SelectColumns) -> RawTable:
