@@ -147,11 +147,11 @@ def _describe(typed: Typed, raw: RawTable, options: DataOptions, known: KnownCol
     keep_levels = known.keep_all or name in known.required
     keep = keep_levels or name in {*options.columns, *options.nominal, *options.numeric}
     left_out = "" if keep else notes[0] if kind == "other" else _reason_to_leave_out(series, raw)
-    if not left_out and kind == "nominal" and not keep_levels:
+    if kind == "nominal" and not (left_out or keep_levels):
         series, merged = _merge_rare_levels(series)
-        notes = [*notes, *merged]
-        if not keep and (share := float((series == OTHER).mean())) > _MAX_OTHER_SHARE:
-            left_out = f"{RARE_VALUES}: {percent(share)} of the rows would be {OTHER!r}"
+        notes, share = [*notes, *merged], float((series == OTHER).mean())
+        is_rare = share > _MAX_OTHER_SHARE and not keep
+        left_out = f"{RARE_VALUES}: {percent(share)} of the rows would be {OTHER!r}" if is_rare else ""
     missing = int(series.isna().sum())
     return series, InferredColumn(name, kind, missing, _summary(series, kind), "; ".join(notes), left_out, form)
 

@@ -18,6 +18,7 @@ import gzip
 import json
 import math
 import re
+import zlib
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -26,7 +27,7 @@ from io import TextIOWrapper
 from itertools import chain, count, islice
 from pathlib import Path
 from random import Random
-from typing import IO, NamedTuple, cast
+from typing import IO, cast
 
 from subgrove._cli.columns import RawTable, SelectColumns, require
 from subgrove._cli.options import DataOptions
@@ -54,13 +55,7 @@ _OTHERS = ("mac_roman", "cp850", "cp1251", "koi8_r", "cp1253", "cp1255", "cp1256
 Record = tuple[int, str]  # its first line in the file, and its text
 
 
-class Layout(NamedTuple):
-    """How records are split: the delimiter, the number of the header, the column names, and notes."""
-
-    mark: str
-    header: int
-    names: list[str]
-    notes: list[str]
+Layout = tuple[str, int, list[str], list[str]]  # delimiter, place of the header, column names, notes
 
 
 def read_csv(options: DataOptions, select: SelectColumns) -> RawTable:
@@ -79,17 +74,17 @@ def read_lines(lines: Iterator[str], options: DataOptions, select: SelectColumns
     csv.field_size_limit(2 * LONGEST_LINE)  # which no record exceeds; by default cells have at most 131,072 characters
     records = _records(lines)
     first = list(islice(records, _N_FIRST))
-    layout = _detect_layout(first, options.delimiter)
-    selected = select(layout.names)
-    rows = zip(numbers := count(), chain(first[layout.header + 1 :], records), strict=False)
+    mark, header, names, notes = _detect_layout(first, options.delimiter)
+    selected = select(names)
+    rows = zip(numbers := count(), chain(first[header + 1 :], records), strict=False)
     sample = _reservoir_sample(rows, options.sample_size, Random(options.random_state))
-    table, left_out = _rows_of_table(sample, layout)
+    table, left_out = _rows_of_table(sample, names, mark)
     n_rows = next(numbers) - 1
     return RawTable(
-        pd.DataFrame.from_dict(table, orient="index", columns=layout.names, dtype=object)[selected],
+        pd.DataFrame.from_dict(table, orient="index", columns=names, dtype=object)[selected],
         total=n_rows if len(sample) < n_rows else len(table),
-        notes=(*filter(None, [note]), *layout.notes, *left_out),
-        delimiter=layout.mark,
+        notes=(*filter(None, [note]), *notes, *left_out),
+        delimiter=mark,
     )
 
 
@@ -142,24 +137,26 @@ def _fit(cells: list[str], width: int) -> list[str]:
     return cells if any(cells[width:]) else cells[:width]
 
 
-def _rows_of_table(sample: list[tuple[int, Record]], layout: Layout) -> tuple[dict[int, list[str]], list[str]]:
+def _rows_of_table(
+    sample: list[tuple[int, Record]], names: list[str], mark: str
+) -> tuple[dict[int, list[str]], list[str]]:
     """Return the cells of the rows of the table by their numbers, and notes on other lines."""
-    width, table, others = len(layout.names), dict[int, list[str]](), defaultdict[str, list[str]](list)
-    rows = [(number, record, _cells(record, layout.mark)) for number, record in sample]
-    is_table = any(len(cells) >= width for _, _, cells in rows[:-_N_LAST] or rows)
-    while is_table and rows and (what := _what_is_last([cells for _, _, cells in rows], width)):
+    width, table, others = len(names), dict[int, list[str]](), defaultdict[str, list[str]](list)
+    rows = [(number, record, _cells(record, mark)) for number, record in sample]
+    while len(rows) > 1 and (what := _what_is_last([cells for _, _, cells in rows], width)):
+        if len(others[what]) == _N_LAST:
+            break
         others[what].append(rows.pop()[1][1])
-        is_table = len(others[what]) < _N_LAST
     for number, (line, text), every in rows:
         cells = _fit(every, width)
-        if cells == layout.names:
+        if cells == names:
             others["that repeats the header"].append(text)
         elif not any(map(str.strip, cells)):
             others[_EMPTY].append(text)
         elif len(cells) == width:
             table[number] = cells
         else:
-            header = f"the header has {width} (delimiter: {_name(layout.mark)})"
+            header = f"the header has {width} (delimiter: {_name(mark)})"
             raise InputError(f"Line {line} has {len(cells)} cells, {header}. Correct the line, or set --delimiter.")
     require(table, "There is a header but no rows with values.")
     return table, [_left_out(what, texts) for what, texts in others.items()]
@@ -205,10 +202,9 @@ def _detect_layout(first: list[Record], delimiter: str | None) -> Layout:
     rows = [_words(record, mark) for record in records]
     width = Counter(map(len, rows)).most_common(1)[0][0]
     at = next((at for at in range(len(rows)) if not _is_title(rows[at : at + 2], width)), 0)
-    names = _fit(_cells(records[at], mark), width)
+    names = [name.strip().lstrip("\ufeff") for name in _fit(_cells(records[at], mark), width)]
     if len(names) == width - 1 and rows[at + 1 :]:  # rows have names, or a delimiter at their end
         names = ["", *names] if any(row[-1] for row in rows[at + 1 :] if len(row) == width) else [*names, ""]
-    names = [name.strip().lstrip("\ufeff") for name in names]
     remedy = "If the cells have another delimiter, set it with --delimiter."
     require(len(names) > 1, f"There is one column, {names[0][:60]!r}. {remedy}")
     notes = [f"Delimiter: {_name(mark)}."] if mark != "," else []
@@ -218,7 +214,7 @@ def _detect_layout(first: list[Record], delimiter: str | None) -> Layout:
     unique = _unique([name or f"column_{place}" for place, name in enumerate(names, start=1)])
     renamed = [f"{name!r} is {new!r}" for new, name in zip(unique, names, strict=True) if name not in (new, "")]
     notes += [f"Repeated column names: the second {first_of(renamed, 3)}."] if renamed else []
-    return Layout(mark, at + bool(declared), unique, notes)
+    return mark, at + bool(declared), unique, notes
 
 
 def _is_title(rows: list[list[str]], width: int) -> bool:
@@ -254,27 +250,29 @@ def _detect_delimiter(records: list[Record]) -> str:
 @contextmanager
 def open_bytes(path: Path) -> Iterator[IO[bytes]]:
     """Open a file, decompressed if it is gzipped."""
-    with path.open("rb") as file:
-        yield cast(IO[bytes], gzip.GzipFile(fileobj=file)) if file.peek(2)[:2] == b"\x1f\x8b" else file
+    try:
+        with path.open("rb") as file:
+            yield cast(IO[bytes], gzip.GzipFile(fileobj=file)) if file.peek(2)[:2] == b"\x1f\x8b" else file
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(f"The file is damaged, decompression failed: {error}.") from error
 
 
 def possible_encodings(path: Path, given: str | None) -> Iterator[tuple[str, str]]:
     """Yield encodings with notes: the given one; or what the first bytes declare; or UTF-8, then a detected one."""
-    if given is not None:
-        with suppress(LookupError):
-            yield codecs.lookup(given).name, ""
-            return
-        raise ParameterError(f"--encoding {given!r} is unknown. Use a name such as cp1252 or utf-16.")
+    try:
+        codecs.lookup(given or "utf-8")
+    except LookupError as error:
+        raise ParameterError(f"--encoding {given!r} is unknown. Use a name such as cp1252 or utf-16.") from error
     with open_bytes(path) as file:
         head = file.read(_HEAD)
     name = json.detect_encoding(head)
-    if name.startswith("utf-8"):
-        is_text = len(_CONTROL.findall(head)) <= 0.01 * len(head) + 1
-        require(is_text, "This is binary content, not text. Save it as CSV, TSV, Excel (.xlsx) or Parquet.")
-        yield name, ""
-        yield detected_encoding(path)
-    else:
-        yield name, f"Encoding: read as {name.upper()}."
+    if given or not name.startswith("utf-8"):
+        yield given or name, "" if given else f"Encoding: read as {name.upper()}."
+        return
+    is_text = len(_CONTROL.findall(head)) <= 0.01 * len(head) + 1
+    require(is_text, "This is binary content, not text. Save it as CSV, TSV, Excel (.xlsx) or Parquet.")
+    yield name, ""
+    yield detected_encoding(path)
 
 
 def detected_encoding(path: Path) -> tuple[str, str]:

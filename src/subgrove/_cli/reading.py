@@ -8,13 +8,11 @@ Parquet, pyarrow and polars give the same values.
 from __future__ import annotations
 
 import os
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from difflib import get_close_matches
 from functools import partial
-from gzip import BadGzipFile
 from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
@@ -31,7 +29,6 @@ from subgrove.exceptions import InputError, ParameterError, SubgroveError
 MOST_COLUMNS = 500
 _MOST_ROWS = 1 << 20  # of a sheet
 Reader = Callable[[DataOptions, SelectColumns], RawTable]
-_DAMAGED_GZIP = (EOFError, zlib.error, BadGzipFile)
 _OTHER_FORMATS = {
     b"PK\x03\x04": "a zip archive",
     b"\xd0\xcf\x11\xe0": "an Excel workbook of the format before 2007 (.xls), or protected by a password",
@@ -170,20 +167,19 @@ def _suggest(name: str, names: Sequence[str]) -> str:
 def read_file(options: DataOptions, select: SelectColumns) -> RawTable:
     """Read the selected columns of a sample of the rows; of all rows if there are at most `options.sample_size`."""
     path = options.data
-    reader: Reader = read_parquet
-    if not path.is_dir() and (path.exists() or not any(sign in str(path) for sign in "*?[")):  # a folder or a pattern
+    reader: Reader = read_csv
+    is_folder = path.is_dir() or (any(sign in str(path) for sign in "*?[") and not path.exists())  # or a pattern
+    if not is_folder:
         check_readable(path)
-        reader = read_csv
     try:
-        if reader is read_csv:
-            reader = _reader(path)
+        reader = read_parquet if is_folder else _reader(path)
         return reader(options, select)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
     except (SubgroveError, MemoryError):
         raise
     except Exception as error:  # libraries that read files have no common class of errors
-        if reader is read_csv and not isinstance(error, _DAMAGED_GZIP):
+        if reader is read_csv:
             raise
         text = str(error).partition("\n")[0].split("': ")[-1].rstrip(".") or type(error).__name__
         raise InputError(f"{path} is damaged, or not of a format that can be read: {text}.") from error
