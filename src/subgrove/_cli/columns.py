@@ -123,21 +123,17 @@ def infer_columns(raw: RawTable, options: DataOptions, known: KnownColumns) -> l
 
     missing = {*options.na, *(MISSING if raw.delimiter else ("",))}
     types = {name: "string" if raw.delimiter else infer_dtype(values) for name, values in raw.rows.items()}
-    texts = {
-        name: raw.rows[name].str.strip().mask(lambda text: text.isin(missing))
-        for name, declared in types.items()
-        if declared == "string"
-    }
+    texts = raw.rows[[name for name, declared in types.items() if declared == "string"]]
+    texts = texts.apply(lambda text: text.str.strip()).mask(lambda texts: texts.isin(missing))
     numbers = {name: NumericText(Counter(text.dropna())) for name, text in texts.items()}
     clear = [one.decimals[0] for one in numbers.values() if len(one.decimals) == 1 and one.share >= NUMERIC_SHARE]
-    columns = []
-    for name, declared in types.items():
-        if name in texts:
-            typed = _typed_text(texts[name], numbers[name], clear, raw, options, known)
-        else:
-            typed = _typed_values(raw.rows[name], declared, options, known)
-        columns.append(_describe(typed, raw, options, known))
-    return columns
+    typed = {
+        name: _typed_text(texts[name], numbers[name], clear, raw, options, known)
+        if name in numbers
+        else _typed_values(raw.rows[name], declared, options, known)
+        for name, declared in types.items()
+    }
+    return [_describe(one, raw, options, known) for one in typed.values()]
 
 
 def _describe(typed: Typed, raw: RawTable, options: DataOptions, known: KnownColumns) -> tuple[Any, InferredColumn]:
@@ -162,10 +158,10 @@ def _typed_values(values: Any, declared: str, options: DataOptions, known: Known
 
     if declared == "boolean":
         return _levels(values.map(str, na_action="ignore"), known)
+    if declared in _NUMBERS and values.name in options.nominal:
+        return _levels(values.astype(float).map(format_number, na_action="ignore"), known)
     if declared in _NUMBERS:
-        numbers = values.astype(float)
-        nominal = values.name in options.nominal
-        return _levels(numbers.map(format_number, na_action="ignore"), known) if nominal else _numbers(numbers, [])
+        return _numbers(values.astype(float), [])
     if declared == "timedelta":
         return pd.to_timedelta(values).dt.total_seconds(), ["in seconds"], ""
     if declared in ("date", "datetime"):
