@@ -52,9 +52,8 @@ def learning_task(table: FileTable, target: str, kind: TaskKind | None) -> Learn
     require(len(y), f"{name} in {table.path} cannot be used: {why}. Convert it, or choose another --target.")
     require(column.kind != "date", f"{name} holds dates, which cannot be predicted here. Convert it to numbers.")
     levels = quoted(y.unique()) if column.kind == "nominal" else ""
-    require(
-        kind != "regression" or not levels, f"A regression needs a numeric target, but {target!r} has levels: {levels}."
-    )
+    is_possible = kind != "regression" or not levels
+    require(is_possible, f"A regression needs a numeric target, but {target!r} has levels: {levels}.")
     if missing := len(table.frame) - len(y):
         notes.append(f"{count_of(missing, 'row')} with missing target {target!r} left out.")
     if kind is None:
@@ -99,7 +98,7 @@ def _without_rare_classes(y: Any, name: str) -> tuple[Any, list[str]]:
     require(n_kept <= MOST_CLASSES, f"{name} has {limit}. {remedy}, or choose another --target.")
     needed = f"Two classes of at least {FEWEST_CLASS_ROWS} rows are needed. Is it an identifier or a quantity?"
     few_rows = f"{len(counts)} classes with too few rows: {_sizes(counts)}"
-    require(n_kept > 1 or len(counts) == 1 == n_kept, f"{name} has {few_rows}. {needed}")
+    require(n_kept >= min(2, len(counts)), f"{name} has {few_rows}. {needed}")
     notes = [f"Classes with few rows, so results are imprecise: {_sizes(few)} of {len(y):,}."] if len(few) else []
     if len(rare):
         rows = f"{count_of(int(rare.sum()), 'row')} of classes with fewer than {fewest} rows"

@@ -232,17 +232,15 @@ def read_parquet(options: DataOptions, select: SelectColumns) -> RawTable:
     from subgrove._scale.readers import sample_rows
 
     data = read_chunks(_source(options.data), argument="DATA")
-    selected = set(select(data.columns))
-    names = [name for name in data.columns if name in selected]
+    names = select(data.columns)
     schema = nw.from_native(data.empty, eager_only=True).schema
     nested = [f"{name!r} ({str(schema[name])[:40]})" for name in names if schema[name].is_nested()]
     remedy = "Leave them out (--drop), or unnest them into columns with one value per row."
     require(not nested, f"There are nested columns: {', '.join(nested[:5])}. {remedy}")
     sample = sample_rows(data, names, options.sample_size, options.random_state)
-    order = sample.rows.argsort()
-    table = nw.from_native(sample.table, eager_only=True)[order.tolist()]
-    columns = {name: pd.Series(table[name].to_list(), sample.rows[order], dtype=object) for name in names}
-    return RawTable(pd.DataFrame(columns), data.n_rows)
+    table = nw.from_native(sample.table, eager_only=True)
+    rows = pd.DataFrame(table.rows(), sample.rows, table.columns, dtype=object).sort_index()
+    return RawTable(rows[names], data.n_rows)
 
 
 def _source(path: Path) -> Any:
