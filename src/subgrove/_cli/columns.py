@@ -20,7 +20,7 @@ from subgrove._cli.options import DataOptions
 from subgrove._cli.terminal import quoted
 from subgrove._core.text import count_of, first_of, percent
 from subgrove._data.columns import OTHER, format_number
-from subgrove.exceptions import InputError
+from subgrove.exceptions import InputError, SubgroveError
 
 _ERRORS = {"#N/A", "#DIV/0!", "#REF!", "#VALUE!", "#NAME?", "#NUM!", "#NULL!"}  # of spreadsheets
 MISSING = frozenset({"", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "?", "<NA>", "NaT"} | _ERRORS)
@@ -111,10 +111,10 @@ class KnownColumns:
     keep_all: bool = False
 
 
-def require(holds: object, message: str) -> None:
-    """Raise an error about a file unless a condition holds."""
+def require(holds: object, message: str, error: type[SubgroveError] = InputError) -> None:
+    """Raise an error, about a file by default, unless a condition holds."""
     if not holds:
-        raise InputError(message)
+        raise error(message)
 
 
 def infer_columns(raw: RawTable, options: DataOptions, known: KnownColumns) -> list[tuple[Any, InferredColumn]]:
@@ -127,13 +127,14 @@ def infer_columns(raw: RawTable, options: DataOptions, known: KnownColumns) -> l
     texts = texts.apply(lambda text: text.str.strip()).mask(lambda texts: texts.isin(missing))
     numbers = {name: NumericText(Counter(text.dropna())) for name, text in texts.items()}
     clear = [one.decimals[0] for one in numbers.values() if len(one.decimals) == 1 and one.share >= NUMERIC_SHARE]
-    typed = {
-        name: _typed_text(texts[name], numbers[name], clear, raw, options, known)
-        if name in numbers
-        else _typed_values(raw.rows[name], declared, options, known)
-        for name, declared in types.items()
-    }
-    return [_describe(one, raw, options, known) for one in typed.values()]
+    columns = []
+    for name, declared in types.items():
+        if declared == "string":
+            typed = _typed_text(texts[name], numbers[name], clear, raw, options, known)
+        else:
+            typed = _typed_values(raw.rows[name], declared, options, known)
+        columns.append(_describe(typed, raw, options, known))
+    return columns
 
 
 def _describe(typed: Typed, raw: RawTable, options: DataOptions, known: KnownColumns) -> tuple[Any, InferredColumn]:

@@ -53,8 +53,10 @@ _WESTERN, _EAST_ASIAN = ("cp1252", "cp1250", "cp1254"), ("gb18030", "cp932", "bi
 _OTHERS = ("mac_roman", "cp850", "cp1251", "koi8_r", "cp1253", "cp1255", "cp1256", "cp852", "cp866")
 
 Record = tuple[int, str]  # its first line in the file, and its text
+NumberedRecord = tuple[int, Record]  # its number after the header, from 0
 
 
+Table = dict[int, list[str]]  # number of a row -> its cells
 Layout = tuple[str, int, list[str], list[str]]  # delimiter, place of the header, column names, notes
 
 
@@ -103,7 +105,7 @@ def _records(lines: Iterator[str]) -> Iterator[Record]:
     require(not is_open, f'A quote (") in line {start} is never closed. Close it, or write "" for a quote in a cell.')
 
 
-def _reservoir_sample(rows: Iterator[tuple[int, Record]], size: int, random: Random) -> list[tuple[int, Record]]:
+def _reservoir_sample(rows: Iterator[NumberedRecord], size: int, random: Random) -> list[NumberedRecord]:
     """Return a random sample of the rows, in the order of the file."""
     sample = list(islice(rows, size))
     weight = 1.0
@@ -137,11 +139,9 @@ def _fit(cells: list[str], width: int) -> list[str]:
     return cells if any(cells[width:]) else cells[:width]
 
 
-def _rows_of_table(
-    sample: list[tuple[int, Record]], names: list[str], mark: str
-) -> tuple[dict[int, list[str]], list[str]]:
+def _rows_of_table(sample: list[NumberedRecord], names: list[str], mark: str) -> tuple[Table, list[str]]:
     """Return the cells of the rows of the table by their numbers, and notes on other lines."""
-    width, table, others = len(names), dict[int, list[str]](), defaultdict[str, list[str]](list)
+    width, table, others = len(names), Table(), defaultdict[str, list[str]](list)
     rows = [(number, record, _cells(record, mark)) for number, record in sample]
     while len(rows) > 1 and (what := _what_is_last([cells for _, _, cells in rows], width)):
         if len(others[what]) == _N_LAST:
@@ -188,8 +188,8 @@ def _given_delimiter(delimiter: str) -> str:
     """Return the delimiter of --delimiter, a character or the name of one."""
     words = {name: mark for mark, name in DELIMITERS.items()} | {"\\t": "\t", "space": " "}
     mark = words.get(delimiter, delimiter)
-    if len(mark) != 1 or mark in '"\r\n':
-        raise ParameterError(f"--delimiter must be one character, tab, comma, semicolon or space; got {delimiter!r}.")
+    what = "one character, tab, comma, semicolon or space"
+    require(len(mark) == 1 and mark not in '"\r\n', f"--delimiter must be {what}; got {delimiter!r}.", ParameterError)
     return mark
 
 

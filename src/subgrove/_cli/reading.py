@@ -105,8 +105,8 @@ def read_like(options: DataOptions, like: FileTable, *, keep_all: bool = False) 
     )
     table = read_table_file(replace(options, columns=list(kinds), drop=[], nominal=nominal, numeric=numeric), known)
     for column in table.columns:
-        is_other = (column.kind == "date") != (kinds.get(column.name) == "date") and column.n_missing < len(table.frame)
-        require(not is_other, f"Column {column.name!r} holds dates in only one of {options.data} and {like.path}.")
+        is_same = column.kind == kinds[column.name] or column.n_missing == len(table.frame)
+        require(is_same, f"Column {column.name!r} holds dates in only one of {options.data} and {like.path}.")
     return replace(table, frame=table.frame[list(kinds)].copy())
 
 
@@ -134,8 +134,8 @@ def selected_columns(selected: Sequence[str], names: Sequence[str], option: str)
 
 def feature_names(selected: Sequence[str], X: Any, option: str, target: str | None) -> list[str]:
     """Return the features that an option names; the target must not be among them."""
-    if target is not None and target in selected and target not in X:
-        raise ParameterError(f"{option}: {target!r} is the target and cannot be a feature. Leave it out.")
+    is_target = target is not None and target in selected and target not in X
+    require(not is_target, f"{option}: {target!r} is the target and cannot be a feature. Leave it out.", ParameterError)
     return list(selected_columns(selected, [str(name) for name in X.columns], option))
 
 
@@ -148,8 +148,7 @@ def _columns_to_read(options: DataOptions, required: Mapping[str, str], names: S
     for name, reason in required.items():
         if name not in names:
             raise InputError(f"There is no column {name!r} ({reason}). {_suggest(name, names)}")
-        if name in dropped:
-            raise ParameterError(f"--drop: {name!r} cannot be left out ({reason}). Name other columns.")
+        require(name not in dropped, f"--drop: {name!r} cannot be left out ({reason}). Name others.", ParameterError)
     selected = {*selected_columns(options.columns, names, "--columns"), *required} if options.columns else {*names}
     columns = [name for name in names if name in selected and name not in dropped]
     limit = f"There are {len(columns):,} columns; at most {MOST_COLUMNS} can be explained at once"
@@ -214,8 +213,7 @@ def read_excel(options: DataOptions, select: SelectColumns) -> RawTable:
         sheets = {sheet.title: sheet for sheet in book.book.worksheets}
         tables = [name for name, sheet in sheets.items() if sheet.sheet_state == "visible" and sheet.max_column != 1]
         name = options.sheet or next(iter((*tables, *sheets)), "")
-        if name not in sheets:
-            raise ParameterError(f"--sheet: {options.data} has no sheet {name!r}. Its sheets are {quoted(sheets)}.")
+        require(name in sheets, f"--sheet: no sheet {name!r}. The sheets are {quoted(sheets)}.", ParameterError)
         rows = pd.read_excel(book, sheet_name=name, header=None, dtype=object, nrows=_MOST_ROWS, na_filter=False)
     times = rows.map(lambda cell: cell.total_seconds() if isinstance(cell, timedelta) else cell)
     lines = StringIO(times.to_csv(header=False, index=False), newline="")
