@@ -81,13 +81,10 @@ def read_lines(lines: Iterator[str], options: DataOptions, select: SelectColumns
     rows = zip(numbers := count(), chain(first[header + 1 :], records), strict=False)
     sample = _reservoir_sample(rows, options.sample_size, Random(options.random_state))
     table, left_out = _rows_of_table(sample, names, mark)
+    frame = pd.DataFrame.from_dict(table, orient="index", columns=names, dtype=object)[selected]
     n_rows = next(numbers) - 1
-    return RawTable(
-        pd.DataFrame.from_dict(table, orient="index", columns=names, dtype=object)[selected],
-        total=n_rows if len(sample) < n_rows else len(table),
-        notes=(*filter(None, [note]), *notes, *left_out),
-        delimiter=mark,
-    )
+    total = n_rows if len(sample) < n_rows else len(table)
+    return RawTable(frame, total, (*filter(None, [note]), *notes, *left_out), mark)
 
 
 def _records(lines: Iterator[str]) -> Iterator[Record]:
@@ -128,10 +125,9 @@ def _cells(record: Record, mark: str) -> list[str]:
 
 def _words(record: Record, mark: str) -> list[str]:
     """Return the cells without spaces; one if this delimiter leaves a line end outside of quotes."""
-    try:
+    with suppress(InputError):
         return [cell.strip() for cell in _cells(record, mark)]
-    except InputError:
-        return [record[1]]
+    return [record[1]]
 
 
 def _fit(cells: list[str], width: int) -> list[str]:
@@ -205,8 +201,7 @@ def _detect_layout(first: list[Record], delimiter: str | None) -> Layout:
     names = [name.strip().lstrip("\ufeff") for name in _fit(_cells(records[at], mark), width)]
     if len(names) == width - 1 and rows[at + 1 :]:  # rows have names, or a delimiter at their end
         names = ["", *names] if any(row[-1] for row in rows[at + 1 :] if len(row) == width) else [*names, ""]
-    remedy = "If the cells have another delimiter, set it with --delimiter."
-    require(len(names) > 1, f"There is one column, {names[0][:60]!r}. {remedy}")
+    require(len(names) > 1, f"There is one column, {names[0][:60]!r}. If the cells have another --delimiter, set it.")
     notes = [f"Delimiter: {_name(mark)}."] if mark != "," else []
     notes += [_left_out("above the header", [text for _, text in records[:at]])] if at else []
     if all(map(_NUMBER_NOT_YEAR.fullmatch, names)):

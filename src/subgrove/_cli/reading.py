@@ -152,7 +152,7 @@ def _columns_to_read(options: DataOptions, required: Mapping[str, str], names: S
     selected = {*selected_columns(options.columns, names, "--columns"), *required} if options.columns else {*names}
     columns = [name for name in names if name in selected and name not in dropped]
     limit = f"There are {len(columns):,} columns; at most {MOST_COLUMNS} can be explained at once"
-    require(len(columns) <= MOST_COLUMNS, f"{limit}. Select some, as in --columns {','.join(columns[:2])}")
+    require(len(columns) <= MOST_COLUMNS, f"{limit}. Select some with --columns.")
     require(len(columns) > 1, f"{count_of(len(columns), 'column')} selected; at least two are needed.")
     return columns
 
