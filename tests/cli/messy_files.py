@@ -387,7 +387,7 @@ def excel_file() -> Messy:
     body = [[row[0].to_pydatetime(), *row[1:]] for row in frame.astype(object).values.tolist()]
     rows = [["Houses"], [], [*frame.columns], *body, ["Total", None, None, None, 1e9]]
     content = workbook({"About": [["Made by the office"]], "Data": rows, "Codes": [["a", 1], ["b", 2]]})
-    notes = ["Sheet 'Data'", "1 line above the header", "totals"]
+    notes = ["Sheet 'Data'", "2 lines above the header", "totals"]
     return Messy(content, {"day": "date"}, notes, suffix=".xlsx")
 
 

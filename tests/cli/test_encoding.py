@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from subgrove._cli.csv_records import declared_encoding, detected_encoding
+from subgrove._cli.csv_records import detected_encoding, possible_encodings
 
 TEXTS = {
     "cp1252": "München\nKöln\nOrléans\nBesançon\nPeña\nÅrhus\n",
@@ -47,5 +47,5 @@ def test_signs_and_single_accents_are_read_as_windows_1252(tmp_path: Path, sign:
 def test_unicode_is_declared_by_its_bytes(tmp_path: Path, encoding: str) -> None:
     path = tmp_path / "data.csv"
     path.write_bytes("a,b\n1,ü\n".encode(encoding))
-    found, _ = declared_encoding(path, None)
+    found, _ = next(possible_encodings(path, None))
     assert path.read_bytes().decode(found) == "a,b\n1,ü\n"

@@ -45,8 +45,11 @@ def test_what_is_not_a_number_is_not_read_as_one(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [("1,23,456", 123456), ("\u22125", -5), ("5.-", 5), ("1e3", 1000), (".5", 0.5), ("US$5", 5), ("€1.5M", 1.5e6)],
-)
+    [
+        ("1,23,456", 123456), ("\u22125", -5), ("5.-", 5), ("-5.-", -5), ("0.35Rs.-", -0.35), ("1e3", 1000),
+        (".5", 0.5), ("US$5", 5), ("€1.5M", 1.5e6),
+    ],
+)  # fmt: skip
 def test_number_is_read(text: str, value: float) -> None:
     assert NumericText({text: 1}).read(None, [], False)[0] == {text: value}
 

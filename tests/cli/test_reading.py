@@ -96,6 +96,8 @@ def test_given_encoding_is_used(tmp_path: Path) -> None:
 def test_wrong_encoding_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"not valid utf-8.*--encoding"):
         read(tmp_path, "a,b\n1,é\n".encode("cp1252"), encoding="utf-8")
+    with pytest.raises(InputError, match="not valid utf-16"):
+        read(tmp_path, "a,b\n1,2\n".encode("utf-16-le"), encoding="utf-16")
     with pytest.raises(ParameterError, match="'klingon' is unknown"):
         read(tmp_path, "a,b\n1,2\n", encoding="klingon")
 
@@ -374,6 +376,14 @@ def test_test_rows_are_read_with_the_kinds_of_the_training_rows(tmp_path: Path) 
     assert list(more.frame.columns) == ["a", "b", "c"]
     assert list(more.frame["a"].cat.categories) == ["1", "2", "3", "4"]
     assert list(more.frame["b"].cat.categories) == ["x", "y", "z"]
+
+
+def test_spellings_of_test_rows_that_are_merged_into_those_of_the_training_rows_are_stated(tmp_path: Path) -> None:
+    first = read(tmp_path, "a,b\n" + "1,yes\n2,no\n" * 10)
+    (tmp_path / "more.csv").write_text("a,b\n" + "1,YES\n2,maybe\n" * 10)
+    more = read_like(options(tmp_path / "more.csv"), first)
+    assert list(more.frame["b"].cat.categories) == ["no", "yes", "maybe"]
+    assert more.columns[1].note == "spellings merged: 'YES' is 'yes'"
 
 
 def test_more_rows_of_another_kind_are_error_message(tmp_path: Path) -> None:

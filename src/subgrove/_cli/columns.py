@@ -11,7 +11,6 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from subgrove._cli.options import DataOptions
 from subgrove._cli.terminal import quoted
 from subgrove._core.text import count_of, first_of, percent
 from subgrove._data.columns import OTHER, format_number
-from subgrove.exceptions import InputError
+from subgrove.exceptions import InputError, SubgroveError
 
 _ERRORS = {"#N/A", "#DIV/0!", "#REF!", "#VALUE!", "#NAME?", "#NUM!", "#NULL!"}  # of spreadsheets
 MISSING = frozenset({"", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "?", "<NA>", "NaT"} | _ERRORS)
@@ -40,13 +39,12 @@ _IDENTIFIER = re.compile(
 )
 _DENSE = 1.2  # range of identifiers, as a multiple of the number of rows
 _YEARS = (1500, 2100)  # numbers that are not taken for identifiers
-_DAY = re.compile(r"(19|20)\d{6}")
 _MORE_DATES = (  # that pandas does not guess
     *("%d.%m.%y", "%m/%d/%y", "%d/%m/%y", "%d %b %y", "%b %Y", "%B %Y", "%b %y", "%m/%Y"),
     *("%m/%d/%Y %I:%M %p", "%d/%m/%Y %I:%M %p"),
 )
+_KINDS = {"category": "nominal", "datetime64[us]": "date", "object": "other"}  # by dtype
 _NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal", "empty")  # types of values that pandas infers
-_UNSUPPORTED = "columns of type"
 
 SelectColumns = Callable[[Sequence[str]], Sequence[str]]  # from the column names of a file to those that are read
 Typed = tuple[Any, list[str], str]  # values, notes, and the decimal separator or the date format
@@ -64,17 +62,14 @@ class RawTable:
     total : int
         Rows of the file.
     notes : tuple of str
-    untyped : bool
-        Whether all values are texts of undeclared types.
-    decimal_comma : bool
-        Whether a comma is the decimal separator if nothing else decides.
+    delimiter : str or None
+        The delimiter of text, whose columns have no declared types; None if they do.
     """
 
     rows: Any
     total: int
     notes: tuple[str, ...] = ()
-    untyped: bool = False
-    decimal_comma: bool = False
+    delimiter: str | None = None
 
 
 @dataclass(frozen=True)
@@ -104,33 +99,40 @@ class KnownColumns:
         reason.
     formats : mapping
         Decimal separators and date formats of columns.
+    levels : mapping
+        Levels of nominal columns of other rows: they come first, and other spellings of them are merged into them.
     keep_all : bool
         Whether all columns and levels are kept as they are, for a fitted model that was trained on them.
     """
 
     required: Mapping[str, str] = field(default_factory=dict)
     formats: Mapping[str, str] = field(default_factory=dict)
+    levels: Mapping[str, Sequence[str]] = field(default_factory=dict)
     keep_all: bool = False
+
+
+def require(holds: object, message: str, error: type[SubgroveError] = InputError) -> None:
+    """Raise an error, about a file by default, unless a condition holds."""
+    if not holds:
+        raise error(message)
 
 
 def infer_columns(raw: RawTable, options: DataOptions, known: KnownColumns) -> list[tuple[Any, InferredColumn]]:
     """Return pandas columns of a definite kind, and their descriptions."""
-    import pandas as pd
+    from pandas.api.types import infer_dtype
 
-    missing = {*options.na, *(MISSING if raw.untyped else ("",))}
-    texts = {
-        name: values.str.strip().mask(lambda text: text.isin(missing))
-        for name, values in raw.rows.items()
-        if raw.untyped or pd.api.types.infer_dtype(values, skipna=True) == "string"
-    }
+    missing = {*options.na, *(MISSING if raw.delimiter else ("",))}
+    types = {name: "string" if raw.delimiter else infer_dtype(values) for name, values in raw.rows.items()}
+    texts = raw.rows[[name for name, declared in types.items() if declared == "string"]]
+    texts = texts.apply(lambda text: text.str.strip()).mask(lambda texts: texts.isin(missing))
     numbers = {name: NumericText(Counter(text.dropna())) for name, text in texts.items()}
     clear = [one.decimals[0] for one in numbers.values() if len(one.decimals) == 1 and one.share >= NUMERIC_SHARE]
     columns = []
-    for name, values in raw.rows.items():
-        if name in texts:
+    for name, declared in types.items():
+        if declared == "string":
             typed = _typed_text(texts[name], numbers[name], clear, raw, options, known)
         else:
-            typed = _typed_values(values, name in options.nominal)
+            typed = _typed_values(raw.rows[name], declared, options, known)
         columns.append(_describe(typed, raw, options, known))
     return columns
 
@@ -138,68 +140,63 @@ def infer_columns(raw: RawTable, options: DataOptions, known: KnownColumns) -> l
 def _describe(typed: Typed, raw: RawTable, options: DataOptions, known: KnownColumns) -> tuple[Any, InferredColumn]:
     """Return the column that is used, with rare levels merged, and its description."""
     series, notes, form = typed
-    name, unsupported = str(series.name), next((note for note in notes if note.startswith(_UNSUPPORTED)), "")
-    kind = "other" if unsupported else {"O": "nominal", "M": "date"}.get(series.dtype.kind, "numeric")
+    name, kind = str(series.name), _KINDS.get(str(series.dtype), "numeric")
     keep_levels = known.keep_all or name in known.required
     keep = keep_levels or name in {*options.columns, *options.nominal, *options.numeric}
-    left_out = "" if keep else unsupported or _reason_to_leave_out(series, raw)
-    if not left_out and kind == "nominal" and not keep_levels:
+    left_out = "" if keep else notes[0] if kind == "other" else _reason_to_leave_out(series, raw)
+    if kind == "nominal" and not (left_out or keep_levels):
         series, merged = _merge_rare_levels(series)
-        notes = [*notes, *merged]
-        if not keep and (share := float((series == OTHER).mean())) > _MAX_OTHER_SHARE:
-            left_out = f"{RARE_VALUES}: {percent(share)} of the rows would be {OTHER!r}"
+        notes, share = [*notes, *merged], float((series == OTHER).mean())
+        is_rare = share > _MAX_OTHER_SHARE and not keep
+        left_out = f"{RARE_VALUES}: {percent(share)} of the rows would be {OTHER!r}" if is_rare else ""
     missing = int(series.isna().sum())
     return series, InferredColumn(name, kind, missing, _summary(series, kind), "; ".join(notes), left_out, form)
 
 
-def _typed_values(values: Any, nominal: bool) -> Typed:
+def _typed_values(values: Any, declared: str, options: DataOptions, known: KnownColumns) -> Typed:
     """Return values of a declared type."""
     import pandas as pd
 
-    declared = pd.api.types.infer_dtype(values, skipna=True)
     if declared == "boolean":
-        return _levels(values.map(str, na_action="ignore")), [], ""
+        return _levels(values.map(str, na_action="ignore"), known)
+    if declared in _NUMBERS and values.name in options.nominal:
+        return _levels(values.astype(float).map(format_number, na_action="ignore"), known)
     if declared in _NUMBERS:
-        numbers = values.astype(float)
-        return (_levels(numbers.map(format_number, na_action="ignore")), [], "") if nominal else _finite(numbers, [])
+        return _numbers(values.astype(float), [])
     if declared == "timedelta":
         return pd.to_timedelta(values).dt.total_seconds(), ["in seconds"], ""
     if declared in ("date", "datetime"):
         return pd.to_datetime(values, utc=True).dt.tz_localize(None).astype("datetime64[us]"), [], ""
-    return pd.Series(np.nan, values.index, name=values.name), [f"{_UNSUPPORTED} {declared} are not supported"], ""
+    return values.where([False] * len(values)), [f"columns of type {declared} are not supported"], ""
 
 
 def _typed_text(
     texts: Any, numbers: NumericText, clear: list[str], raw: RawTable, options: DataOptions, known: KnownColumns
 ) -> Typed:
     """Return text as numbers, dates or levels."""
-    name, notes, share = texts.name, [], numbers.share
-    required, odd = name in options.numeric, quoted(numbers.odd, 3, 24)
-    if required and share < _MIN_SHARE and numbers.counts:
-        reason = known.required.get(name, f"--numeric {name}")
-        cells = f"{share:.0%} of its cells are numbers; {odd} is not a number"
-        remedy = "Correct the column, or mark cells without a value with --na."
-        raise InputError(f"Column {name!r} is not numeric ({reason}): {cells}. {remedy}")
+    name, share, odd = texts.name, numbers.share, quoted(numbers.odd, 3, 24)
+    required, form = name in options.numeric, known.formats.get(name, "")
     if name in options.nominal or not numbers.counts:
-        pass
-    elif not required and (dates := _parse_dates(texts, numbers, known.formats.get(name, ""), options.day_first)):
+        return _levels(texts, known)
+    reason = known.required.get(name, f"--numeric {name}")
+    cells = f"{share:.0%} of its cells are numbers; not a number: {odd}. Mark cells without a value with --na"
+    require(not required or share >= _MIN_SHARE, f"Column {name!r} is not numeric ({reason}): {cells}.")
+    if not required and (dates := _dates(texts, numbers, form, options.day_first)):
         return dates
-    elif not raw.untyped and not required and share >= _MIN_SHARE:
-        notes = [f"text, {share:.0%} numbers; to read it as numbers: --numeric {name!r}"]
-    elif numbers.are_codes and not required:
-        notes = ["codes of digits, read as levels"]
-    elif required or share >= NUMERIC_SHARE:
-        others = known.formats.get(name) or clear
-        found, notes, decimal = numbers.read(options.decimal, others, raw.decimal_comma)
-        return _finite(texts.map(found).astype(float), notes, decimal)
+    if required or (raw.delimiter and share >= NUMERIC_SHARE and not numbers.are_codes):
+        found, notes, decimal = numbers.read(options.decimal, form or clear, raw.delimiter not in (None, ","))
+        return _numbers(texts.map(found).astype(float), notes, decimal)
+    levels, notes, _ = _levels(texts, known)
+    if raw.delimiter and numbers.are_codes:
+        notes = ["codes of digits, read as levels", *notes]
     elif share >= _MIN_SHARE:
-        notes = [f"{share:.0%} numbers, read as levels because of {odd} (override with --numeric {name!r})"]
-    merged, spellings = (texts, []) if known.keep_all else _merge_spellings(texts)
-    return _levels(merged), [*notes, *spellings], ""
+        because = f" because of {odd}" if odd else ""
+        notes = [f"{share:.0%} numbers, read as levels{because} (override with --numeric {name!r})", *notes]
+    return levels, notes, ""
 
 
-def _finite(values: Any, notes: list[str], decimal: str = "") -> Typed:
-    """Replace infinite numbers by missing values; return integers as integers."""
+def _numbers(values: Any, notes: list[str], decimal: str = "") -> Typed:
+    """Return finite numbers, as integers if all are."""
     infinite = np.isinf(values)
     if infinite.any():
         return values.mask(infinite), [*notes, f"{infinite.sum()} infinite values read as missing"], decimal
@@ -207,25 +204,25 @@ def _finite(values: Any, notes: list[str], decimal: str = "") -> Typed:
     return values.astype(np.int64) if whole and values.abs().max() < _EXACT else values, notes, decimal
 
 
-def _parse_dates(texts: Any, numbers: NumericText, known: str, day_first: bool | None) -> Typed | None:
+def _dates(texts: Any, numbers: NumericText, known: str, day_first: bool | None) -> Typed | None:
     """Return times in microseconds, in UTC where a zone is given; None if fewer than 90 % of the cells are dates."""
     import pandas as pd
 
     counts = pd.Series(numbers.counts)
     plain = pd.Series(counts.index, counts.index, dtype=object)
-    if numbers.share >= NUMERIC_SHARE and not plain.str.fullmatch(_DAY).all():
+    if numbers.share >= NUMERIC_SHARE and not plain.str.fullmatch(r"(19|20)\d{6}").all():
         return None
     plain = plain.str.replace(r"(?<=\d)[ -](?=[A-Za-z]{3})|(?<=[A-Za-z]{3})[ -](?=\d)", " ", regex=True)
     forms = filter(None, (known, *_date_formats(plain, day_first)))
-    parse: Any = partial(pd.to_datetime, plain, utc=True, errors="coerce")
-    times = {form: parse(format=form).dt.tz_localize(None) for form in forms}
-    n_cells = {form: counts[found.notna()].sum() for form, found in times.items()}
-    form = max(n_cells, key=lambda form: n_cells[form])
+    times = pd.DataFrame({form: pd.to_datetime(plain, format=form, utc=True, errors="coerce") for form in forms})
+    n_cells = times.notna().mul(counts, axis=0).sum()
+    form = str(n_cells.idxmax())
     if n_cells[form] < NUMERIC_SHARE * counts.sum():
         return None
-    found, others = times[form], [other for other, n in n_cells.items() if n == n_cells[form] and other != form]
+    found = times[form].dt.tz_localize(None)
     order = {"%m/%d": "month/day/year", "%d/%m": "day/month/year"}.get(form[:5].replace("-", "/"), "")
-    notes = [order + (" assumed (--day-first for the other order)" if others else "")] if order else []
+    assumed = " assumed (--day-first for the other order)" if (n_cells == n_cells.max()).sum() > 1 else ""
+    notes = [order + assumed] if order else []
     notes += ["dates such as 20240131 (--numeric if they are numbers)"] if form == "%Y%m%d" else []
     notes += ["times in UTC"] if plain.str.contains(r":\d\d.*(?:Z|[+-]\d\d:?\d\d)$").any() else []
     notes += odd_cells(counts[found.isna()].to_dict(), "date")
@@ -245,28 +242,28 @@ def _date_formats(texts: Any, day_first: bool | None) -> list[str]:
     return [form for form in (*forms, *_MORE_DATES) if not form.startswith((*excluded, "%m.%d"))]
 
 
-def _merge_spellings(texts: Any) -> tuple[Any, list[str]]:
-    """Merge texts that differ in case and spaces only into the most frequent one; single letters keep their case."""
+def _levels(texts: Any, known: KnownColumns) -> Typed:
+    """Return text as levels; spellings are merged into that of other rows, else into the most frequent one."""
+    import pandas as pd
+
+    levels, spelling = known.levels.get(texts.name, ()), str if known.keep_all else _spelling
     counts = texts.value_counts()
-    first: dict[str, str] = {}  # of texts with the same spelling, the most frequent one
-    for text in sorted(counts.index, key=lambda text: (-counts[text], text)):
-        first.setdefault(_spelling(text), text)
-    new = {text: first[_spelling(text)] for text in counts.index}
+    first: dict[str, str] = {}  # of texts with the same spelling
+    for text in (*levels, *sorted(counts.index, key=lambda text: (-counts[text], text))):
+        first.setdefault(spelling(text), text)
+    new = {text: first[spelling(text)] for text in counts.index}
     merged = [f"{text!r} is {kept!r}" for text, kept in new.items() if text != kept]
-    return texts.map(new), [f"spellings merged: {first_of(merged, 3)}"] if merged else []
+    if OTHER in levels:
+        new = {text: kept if kept in levels else OTHER for text, kept in new.items()}
+    others = sorted({*new.values()} - {*levels}, key=_level_order)
+    values = texts.map(new).astype(pd.CategoricalDtype(pd.Index([*levels, *others], dtype=object)))
+    return values, [f"spellings merged: {first_of(merged, 3)}"] if merged else [], ""
 
 
 def _spelling(text: str) -> str:
-    """Return what spellings of a level have in common; single letters are different in another case."""
+    """Return text without differences in case and spaces; single letters are different in another case."""
     key = " ".join(text.split())
     return key if len(key) == 1 else key.casefold()
-
-
-def _levels(values: Any) -> Any:
-    import pandas as pd
-
-    levels = sorted(values.dropna().unique(), key=_level_order)
-    return values.astype(pd.CategoricalDtype(pd.Index(levels, dtype=object)))
 
 
 def _level_order(level: str) -> tuple[float, str]:
@@ -277,18 +274,18 @@ def _level_order(level: str) -> tuple[float, str]:
 def _reason_to_leave_out(series: Any, raw: RawTable) -> str:
     """Return why a column is useless for a model; "" if it may be useful."""
     known, name = series.dropna(), str(series.name)
-    distinct = known.nunique()
+    distinct, kind = known.nunique(), series.dtype.kind
     if not distinct:
         return "all values missing"
     if distinct == 1:
-        different = len(set(raw.rows[name])) > 1 and series.dtype.kind == "f" and abs(known.iloc[0]) > _EXACT
+        different = kind == "f" and abs(known.iloc[0]) > _EXACT and raw.rows[name].nunique() > 1
         exact = "large numbers that are equal to 15 digits: subtract a constant, or read them with --nominal"
         return "" if len(known) < len(series) else exact if different else "constant"
-    if _UNNAMED.fullmatch(name) and series.dtype.kind == "i" and (series.diff() == 1).mean() > 0.5:
+    if _UNNAMED.fullmatch(name) and kind == "i" and (series.diff() == 1).mean() > 0.5:
         return "row number"  # of several files, one after the other
-    if len(known) < _MIN_ROWS or distinct < _IDENTIFIER_SHARE * len(known) or series.dtype.kind in "fM":
+    if len(known) < _MIN_ROWS or distinct < _IDENTIFIER_SHARE * len(known) or kind in "fM":
         return ""
-    if series.dtype == "category":
+    if kind == "O":
         return f"text with {distinct} distinct values in {len(known)} rows: names or identifiers"
     if distinct < len(known) or (_YEARS[0] <= known.min() and known.max() <= _YEARS[1]):
         return ""
@@ -305,41 +302,19 @@ def _merge_rare_levels(series: Any) -> tuple[Any, list[str]]:
     if len(counts) <= MOST_LEVELS or (len(counts) <= _MOST_FREQUENT_LEVELS and counts.min() >= _FREQUENT):
         return series, []
     n_rows = counts.iloc[MOST_LEVELS - 1]
-    frequent = set(counts[counts > n_rows].index) - {OTHER}  # levels that are equally frequent stay together
-    merged = _merge_levels(series, tuple(level for level in series.cat.categories if level in frequent))
-    rare = f"{len(counts) - len(frequent)} levels with at most {count_of(n_rows, 'row')}"
+    kept = [level for level in series.cat.categories if counts[level] > n_rows and level != OTHER]  # all of equal ones
+    merged = series.cat.set_categories([*kept, OTHER]).where(series.isna() | series.isin(kept), OTHER)
+    rare = f"{len(counts) - len(kept)} levels with at most {count_of(n_rows, 'row')}"
     return merged, [f"{rare} merged into {OTHER!r}"]
-
-
-def _merge_levels(series: Any, frequent: tuple[str, ...]) -> Any:
-    """Return the column with all but the given levels merged into one."""
-    import pandas as pd
-
-    text = series.astype(object)
-    merged = text.where(text.isna() | text.isin(list(frequent)), OTHER)
-    return pd.Series(pd.Categorical(merged, [*frequent, OTHER]), index=series.index, name=series.name)
-
-
-def with_levels_of(values: Any, known: Any, *, respell: bool) -> Any:
-    """Return a nominal column with the levels of another one first, merged and, if wanted, spelled as there."""
-    key, own, levels = _spelling if respell else str, values.cat.categories, known.cat.categories
-    spelled = {key(level): level for level in levels}
-    values = values.cat.rename_categories({level: spelled.get(key(level), level) for level in own})
-    if OTHER in levels:
-        return _merge_levels(values, levels.drop(OTHER))
-    return values.cat.set_categories(levels.append(values.cat.categories).unique())
 
 
 def _summary(series: Any, kind: str) -> str:
     """Return the range or the first levels."""
-    known = series.dropna()
-    if not len(known) or kind == "other":
-        return ""
     if kind == "nominal":
-        levels = [level if len(level) <= 24 else level[:23] + "…" for level in series.cat.categories]
-        shown = ", ".join([*levels[:3], *(["…"] if len(levels) > 3 else [])])
-        return f"{len(levels)} levels: {shown}" if len(levels) > 1 else shown
-    low, high = known.min(), known.max()
-    if kind == "date":  # as a day if it is midnight
-        return " to ".join(str(time).removesuffix(" 00:00:00") for time in (low, high))
-    return f"{low:.6g} to {high:.6g}"
+        levels = [level[:24] for level in series.cat.categories]
+        return f"{count_of(len(levels), 'level')}: {first_of(levels, 3)}" if levels else ""
+    if series.isna().all():
+        return ""
+    bounds = series.min(), series.max()
+    shown = [str(one).removesuffix(" 00:00:00") if kind == "date" else f"{one:.6g}" for one in bounds]
+    return " to ".join(shown)

@@ -7,7 +7,7 @@ Requirements this design meets:
 - the same seed gives the same rows; all sets of rows are equally likely (reservoir sampling, Algorithm L);
 - lines that are not rows of the table, such as titles and totals, are left out with a note;
 - the encoding is declared by the user or a byte order mark, else UTF-8, else detected;
-- errors give the number of the line.
+- errors give the number of the line; `read_file` adds the name of the file.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ import re
 import zlib
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from io import TextIOWrapper
 from itertools import chain, count, islice
 from pathlib import Path
 from random import Random
-from typing import IO, NamedTuple, cast
+from typing import IO, cast
 
-from subgrove._cli.columns import RawTable, SelectColumns
+from subgrove._cli.columns import RawTable, SelectColumns, require
 from subgrove._cli.options import DataOptions
 from subgrove._cli.terminal import quoted
 from subgrove._core.text import count_of, first_of
@@ -43,7 +43,7 @@ _EMPTY = "without values"
 _SEPARATOR_LINE = re.compile(r'\ufeff?"?sep=(.)"?\s*', re.IGNORECASE)  # as Excel writes it
 _TOTAL = re.compile(r"((grand|sub)[ -]?)?totale?s?|sum|summe|(ins)?gesamt(summe)?|somme|suma|totaal", re.IGNORECASE)
 _NUMBER = re.compile(r"\W*\d")
-_YEAR = re.compile(r"(19|20)\d\d")
+_NUMBER_NOT_YEAR = re.compile(r"(?!(19|20)\d\d$)-?[\d.,]+")
 _HEAD = 1 << 16  # bytes that an encoding is detected from
 _CONTROL = re.compile(rb"[\x01-\x08\x0e-\x1a\x1c-\x1f]")
 _NOT_WESTERN = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")  # bytes that Windows-1252 does not define
@@ -52,219 +52,194 @@ _LETTERS = re.compile(rb"[a-zA-Z\x80-\xff]{3,}")
 _WESTERN, _EAST_ASIAN = ("cp1252", "cp1250", "cp1254"), ("gb18030", "cp932", "big5", "euc_jp", "cp949")
 _OTHERS = ("mac_roman", "cp850", "cp1251", "koi8_r", "cp1253", "cp1255", "cp1256", "cp852", "cp866")
 
-Record = tuple[int, int, str]  # number of the record, from 0; its first line; its text
+Record = tuple[int, str]  # its first line in the file, and its text
+NumberedRecord = tuple[int, Record]  # its number after the header, from 0
 
 
-class Layout(NamedTuple):
-    """How records are split: the delimiter, the number of the header, the column names, and notes."""
-
-    mark: str
-    header: int
-    names: list[str]
-    notes: list[str]
+Table = dict[int, list[str]]  # number of a row -> its cells
+Layout = tuple[str, int, list[str], list[str]]  # delimiter, place of the header, column names, notes
 
 
-def read_csv(path: Path, select: SelectColumns, options: DataOptions) -> RawTable:
+def read_csv(options: DataOptions, select: SelectColumns) -> RawTable:
     """Read the selected columns of a sample of the rows; of all rows if there are at most `options.sample_size`."""
-    encoding, note = declared_encoding(path, options.encoding)
-    while True:
-        try:
-            with open_bytes(path) as file, TextIOWrapper(file, encoding, newline="") as stream:
-                lines = iter(partial(stream.readline, LONGEST_LINE + 1), "")
-                return read_lines(lines, path, select, options, note)
-        except UnicodeDecodeError as error:
-            if options.encoding or encoding != "utf-8":
-                remedy = "Set its encoding with --encoding."
-                raise InputError(f"{path} is not valid {encoding}: {error}. {remedy}") from error
-        encoding, note = detected_encoding(path)
+    for encoding, note in possible_encodings(options.data, options.encoding):
+        with suppress(UnicodeError), open_bytes(options.data) as file:
+            stream = TextIOWrapper(file, encoding, newline="")
+            return read_lines(iter(partial(stream.readline, LONGEST_LINE + 1), ""), options, select, note)
+    raise InputError(f"The text is not valid {encoding}. Set its encoding with --encoding.")
 
 
-def read_lines(lines: Iterator[str], path: Path, select: SelectColumns, options: DataOptions, note: str) -> RawTable:
+def read_lines(lines: Iterator[str], options: DataOptions, select: SelectColumns, note: str) -> RawTable:
     """Read lines of delimited text, as `read_csv` does; the given note comes before those on the lines."""
     import pandas as pd
 
     csv.field_size_limit(2 * LONGEST_LINE)  # which no record exceeds; by default cells have at most 131,072 characters
-    records = _records(lines, path, numbers := count())
+    records = _records(lines)
     first = list(islice(records, _N_FIRST))
-    layout = _detect_layout(first, options.delimiter, path)
-    selected = select(layout.names)
-    rows = chain((one for one in first if one[0] > layout.header), records)
+    mark, header, names, notes = _detect_layout(first, options.delimiter)
+    selected = select(names)
+    rows = zip(numbers := count(), chain(first[header + 1 :], records), strict=False)
     sample = _reservoir_sample(rows, options.sample_size, Random(options.random_state))
-    table, left_out = _rows_of_table(sample, layout, path)
-    n_rows = next(numbers) - layout.header - 1
-    return RawTable(
-        pd.DataFrame.from_dict(table, orient="index", columns=layout.names, dtype=object)[selected],
-        total=n_rows if len(sample) < n_rows else len(table),
-        notes=(*filter(None, [note]), *layout.notes, *left_out),
-        untyped=True,
-        decimal_comma=layout.mark != ",",
-    )
+    table, left_out = _rows_of_table(sample, names, mark)
+    frame = pd.DataFrame.from_dict(table, orient="index", columns=names, dtype=object)[selected]
+    n_rows = next(numbers) - 1
+    total = n_rows if len(sample) < n_rows else len(table)
+    return RawTable(frame, total, (*filter(None, [note]), *notes, *left_out), mark)
 
 
-def _records(lines: Iterator[str], path: Path, numbers: Iterator[int]) -> Iterator[Record]:
+def _records(lines: Iterator[str]) -> Iterator[Record]:
     """Yield the records that are not empty; a line with an odd number of quotes continues in the next."""
     start, record, is_open = 0, "", False  # whether a quote is not closed
     for n_lines, line in enumerate(lines, start=1):
-        if len(line) > LONGEST_LINE:
-            remedy = "Expected a table with one line per row."
-            raise InputError(f"{path} has a line of more than {LONGEST_LINE >> 20} MB (line {n_lines}). {remedy}")
-        if "\0" in line:
-            raise _binary_error(path, n_lines)
+        if len(line) > LONGEST_LINE or "\0" in line:
+            raise InputError(f"Line {n_lines} has binary content, or is a line of more than {LONGEST_LINE >> 20} MB.")
         start, record = (start, record + line) if is_open else (n_lines, line)
         is_open ^= line.count('"') % 2 == 1
         if is_open and len(record) > LONGEST_LINE:
             break
         if not is_open and record.strip("\r\n\ufeff"):
-            yield next(numbers), start, record
-    if is_open:
-        remedy = 'Close it, or write "" for a quote inside a quoted cell.'
-        raise InputError(f'{path} has a quote (") in line {start} that is never closed. {remedy}')
+            yield start, record
+    require(not is_open, f'A quote (") in line {start} is never closed. Close it, or write "" for a quote in a cell.')
 
 
-def _reservoir_sample(records: Iterator[Record], size: int, random: Random) -> list[Record]:
-    """Return a random sample of the records, in the order of the file."""
-    sample = list(islice(records, size))
+def _reservoir_sample(rows: Iterator[NumberedRecord], size: int, random: Random) -> list[NumberedRecord]:
+    """Return a random sample of the rows, in the order of the file."""
+    sample = list(islice(rows, size))
     weight = 1.0
     while len(sample) == size:
         weight *= math.exp(math.log(1.0 - random.random()) / size)  # of a uniform number in (0, 1]
         skipped = math.floor(math.log(1.0 - random.random()) / math.log1p(-weight)) if weight > 0 else 1 << 62
-        record = next(islice(records, skipped, None), None)
-        if record is None:
+        row = next(islice(rows, skipped, None), None)
+        if row is None:
             break
-        sample[random.randrange(size)] = record
+        sample[random.randrange(size)] = row
     return sorted(sample)
 
 
-def _cells(record: Record, mark: str, path: Path) -> list[str]:
-    _, line, text = record
+def _cells(record: Record, mark: str) -> list[str]:
     try:
-        return next(csv.reader([text], delimiter=mark))
+        return next(csv.reader([record[1]], delimiter=mark))
     except csv.Error as error:  # an odd quote was inside a cell and did not open one
-        remedy = 'Quote the cell and double the quotes inside: "5"" pipe".'
-        what = f'has a quote (") inside a cell that does not start with one. {remedy}'
-        raise InputError(f"Line {line} of {path} {what}") from error
+        raise InputError(f'Line {record[0]} has a quote (") inside a cell. Write the cell as "5"" pipe".') from error
 
 
-def _rows_of_table(sample: list[Record], layout: Layout, path: Path) -> tuple[dict[int, list[str]], list[str]]:
-    """Return the cells of the rows of the table by their positions, and notes on other lines."""
-    width, table, others = len(layout.names), dict[int, list[str]](), defaultdict[str, list[str]](list)
-    rows = [(record, _cells(record, layout.mark, path)) for record in sample]
-    is_table = any(len(cells) >= width for _, cells in rows[:-_N_LAST] or rows)
-    while is_table and rows and (what := _other_line(rows, width)) and len(others[what]) < _N_LAST:
-        others[what].append(rows.pop()[0][2])
-    for (number, line, text), every in rows:
-        cells = every if any(every[width:]) else every[:width]
-        if cells == layout.names:
+def _words(record: Record, mark: str) -> list[str]:
+    """Return the cells without spaces; one if this delimiter leaves a line end outside of quotes."""
+    with suppress(InputError):
+        return [cell.strip() for cell in _cells(record, mark)]
+    return [record[1]]
+
+
+def _fit(cells: list[str], width: int) -> list[str]:
+    """Return the cells without empty ones beyond a width."""
+    return cells if any(cells[width:]) else cells[:width]
+
+
+def _rows_of_table(sample: list[NumberedRecord], names: list[str], mark: str) -> tuple[Table, list[str]]:
+    """Return the cells of the rows of the table by their numbers, and notes on other lines."""
+    width, table, others = len(names), Table(), defaultdict[str, list[str]](list)
+    rows = [(number, record, _cells(record, mark)) for number, record in sample]
+    while len(rows) > 1 and (what := _what_is_last([cells for _, _, cells in rows], width)):
+        if len(others[what]) == _N_LAST:
+            break
+        others[what].append(rows.pop()[1][1])
+    for number, (line, text), every in rows:
+        cells = _fit(every, width)
+        if cells == names:
             others["that repeats the header"].append(text)
         elif not any(map(str.strip, cells)):
             others[_EMPTY].append(text)
         elif len(cells) == width:
-            table[number - layout.header - 1] = cells
+            table[number] = cells
         else:
-            header = f"the header has {width} (delimiter: {DELIMITERS.get(layout.mark, repr(layout.mark))})"
-            remedy = "Correct the line, or set --delimiter."
-            raise InputError(f"Line {line} of {path} has {len(cells)} cells, {header}. {remedy}")
-    if not table:
-        raise InputError(f"{path} has a header but no rows with values.")
-    return table, [_left_out(what, lines) for what, lines in others.items()]
+            header = f"the header has {width} (delimiter: {_name(mark)})"
+            raise InputError(f"Line {line} has {len(cells)} cells, {header}. Correct the line, or set --delimiter.")
+    require(table, "There is a header but no rows with values.")
+    return table, [_left_out(what, texts) for what, texts in others.items()]
 
 
-def _left_out(what: str, lines: list[str]) -> str:
-    return f"{count_of(len(lines), 'line')} {what} left out: {quoted(map(str.strip, lines), 2, 60)}."
+def _left_out(what: str, texts: list[str]) -> str:
+    return f"{count_of(len(texts), 'line')} {what} left out: {quoted(map(str.strip, texts), 2, 60)}."
 
 
-def _other_line(rows: list[tuple[Record, list[str]]], width: int) -> str:
+def _what_is_last(rows: list[list[str]], width: int) -> str:
     """Return what the last line is if it is not a row: footnote, total or empty."""
-    cells = rows[-1][1]
+    cells = rows[-1]
     filled = [(place, cell.strip(" :")) for place, cell in enumerate(cells) if cell.strip()]
     if not filled:
         return _EMPTY
     place, word = filled[0]
-    if len(cells) >= width and word in (one[place].strip(" :") for _, one in rows[:-1] if len(one) > place):
+    if len(cells) >= width and word in (one[place].strip(" :") for one in rows[:-1] if len(one) > place):
         return ""
     if len(cells) < width or (len(filled) == 1 < width - 1 and not _NUMBER.match(word)):
         return "at the end that is not a row"
     return "at the end with totals" if _TOTAL.fullmatch(word) else ""
 
 
-def _parse_delimiter(delimiter: str) -> str:
+def _name(mark: str) -> str:
+    return DELIMITERS.get(mark, repr(mark))
+
+
+def _given_delimiter(delimiter: str) -> str:
     """Return the delimiter of --delimiter, a character or the name of one."""
     words = {name: mark for mark, name in DELIMITERS.items()} | {"\\t": "\t", "space": " "}
     mark = words.get(delimiter, delimiter)
-    if len(mark) != 1 or mark in '"\r\n':
-        raise ParameterError(f"--delimiter must be one character, tab, comma, semicolon or space; got {delimiter!r}.")
+    what = "one character, tab, comma, semicolon or space"
+    require(len(mark) == 1 and mark not in '"\r\n', f"--delimiter must be {what}; got {delimiter!r}.", ParameterError)
     return mark
 
 
-def _detect_layout(first: list[Record], delimiter: str | None, path: Path) -> Layout:
+def _detect_layout(first: list[Record], delimiter: str | None) -> Layout:
     """Detect the delimiter, the header and the column names from the first records."""
-    declared = _SEPARATOR_LINE.fullmatch(first[0][2]) if first else None
+    declared = _SEPARATOR_LINE.fullmatch(first[0][1]) if first else None
     records = first[1:] if declared else first
-    if not records:
-        raise InputError(f"{path} contains only empty lines.")
-    texts = [text for _, _, text in records]
-    mark = _parse_delimiter(delimiter) if delimiter else declared[1] if declared else _detect_delimiter(texts)
-    split = [_split(text, mark) for text in texts]
-    width = Counter(map(len, split)).most_common(1)[0][0]
-    at = next((at for at in range(len(split)) if not _is_title(split[at : at + 2], width)), 0)
-    names, rows = _cells(records[at], mark, path), split[at + 1 :]
-    names[0] = names[0].lstrip("\ufeff")
-    while len(names) > max(width, 1) and not names[-1]:
-        names.pop()
-    if len(names) == width - 1 and rows:  # which have names, or a delimiter at their end
-        names = ["", *names] if any(cells[-1] for cells in rows if len(cells) == width) else [*names, ""]
-    if len(names) == 1:
-        remedy = "If the cells have another delimiter, set it with --delimiter."
-        raise InputError(f"{path} has one column, {names[0][:60]!r}; at least two are needed. {remedy}")
-    notes = [f"Delimiter: {DELIMITERS.get(mark, repr(mark))}."] if mark != "," else []
-    notes += [_left_out("above the header", texts[:at])] if at else []
-    if all(re.fullmatch(r"-?[\d.,]+", name.strip()) and not _YEAR.fullmatch(name.strip()) for name in names):
+    require(records, "There are only empty lines.")
+    mark = _given_delimiter(delimiter) if delimiter else declared[1] if declared else _detect_delimiter(records)
+    rows = [_words(record, mark) for record in records]
+    width = Counter(map(len, rows)).most_common(1)[0][0]
+    at = next((at for at in range(len(rows)) if not _is_title(rows[at : at + 2], width)), 0)
+    names = [name.strip().lstrip("\ufeff") for name in _fit(_cells(records[at], mark), width)]
+    if len(names) == width - 1 and rows[at + 1 :]:  # rows have names, or a delimiter at their end
+        names = ["", *names] if any(row[-1] for row in rows[at + 1 :] if len(row) == width) else [*names, ""]
+    require(len(names) > 1, f"There is one column, {names[0][:60]!r}. If the cells have another --delimiter, set it.")
+    notes = [f"Delimiter: {_name(mark)}."] if mark != "," else []
+    notes += [_left_out("above the header", [text for _, text in records[:at]])] if at else []
+    if all(map(_NUMBER_NOT_YEAR.fullmatch, names)):
         notes.append("The first line has numbers only, and is read as column names. Add a header if it is a row.")
-    names = [name.strip() or f"column_{place}" for place, name in enumerate(names, start=1)]
-    return Layout(mark, records[at][0], _unique(names, notes), notes)
+    unique = _unique([name or f"column_{place}" for place, name in enumerate(names, start=1)])
+    renamed = [f"{name!r} is {new!r}" for new, name in zip(unique, names, strict=True) if name not in (new, "")]
+    notes += [f"Repeated column names: the second {first_of(renamed, 3)}."] if renamed else []
+    return mark, at + bool(declared), unique, notes
 
 
-def _is_title(records: list[list[str]], width: int) -> bool:
-    """Whether the first of two records is not the header: most cells are empty or missing."""
-    cells, following = records[0], records[-1]
+def _is_title(rows: list[list[str]], width: int) -> bool:
+    """Whether the first of two rows is not the header: most cells are empty or missing."""
+    cells, following = rows[0], rows[-1]
     n_filled = sum(map(bool, cells))
     if len(cells) == width - 1 and len(following) == width:  # a sentence with commas is followed by a header of words
         return not any(map(_NUMBER.match, following))
     return len(cells) < width or (n_filled <= max(1, width // 3) and (width > 2 or bool(cells[0])) and width > 1)
 
 
-def _unique(names: list[str], notes: list[str]) -> list[str]:
-    """Return different names; add a note if some were repeated."""
-    found: dict[str, str] = {}
-    numbers: Counter[str] = Counter()
+def _unique(names: list[str]) -> list[str]:
+    """Return different names: repeated ones get a number."""
+    unique: dict[str, None] = {}
+    numbers: defaultdict[str, count[int]] = defaultdict(lambda: count(2))
     for name in names:
-        new = name
-        while new in found:
-            numbers[name] += 1
-            new = f"{name}_{numbers[name] + 1}"
-        found[new] = name
-    renamed = [f"{name!r} is {new!r}" for new, name in found.items() if name != new]
-    notes += [f"Repeated column names: the second {first_of(renamed, 3)}."] if renamed else []
-    return list(found)
+        candidates = chain([name], (f"{name}_{number}" for number in numbers[name]))
+        unique[next(one for one in candidates if one not in unique)] = None
+    return list(unique)
 
 
-def _detect_delimiter(texts: list[str]) -> str:
+def _detect_delimiter(records: list[Record]) -> str:
     """Return the delimiter that splits most of the records into the same number of cells, more than one."""
 
     def agreement(mark: str) -> tuple[int, int]:
-        cells, times = Counter(len(_split(text, mark)) for text in texts).most_common(1)[0]
+        cells, times = Counter(len(_words(record, mark)) for record in records).most_common(1)[0]
         return (times, cells) if cells > 1 else (0, 0)
 
     best = max(DELIMITERS, key=agreement)
-    return " " if agreement(best) == (0, 0) and agreement(" ")[0] > len(texts) / 2 else best
-
-
-def _split(text: str, mark: str) -> list[str]:
-    """Return the cells; one if this delimiter leaves a line end outside of quotes, so it is not the one."""
-    try:
-        return [cell.strip() for cell in next(csv.reader([text], delimiter=mark))]
-    except csv.Error:
-        return [text]
+    return " " if agreement(best) == (0, 0) and agreement(" ")[0] > len(records) / 2 else best
 
 
 @contextmanager
@@ -274,29 +249,25 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
         with path.open("rb") as file:
             yield cast(IO[bytes], gzip.GzipFile(fileobj=file)) if file.peek(2)[:2] == b"\x1f\x8b" else file
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(f"{path} is damaged, decompression failed: {error}.") from error
+        raise InputError(f"The file is damaged, decompression failed: {error}.") from error
 
 
-def _binary_error(path: Path, line: int) -> InputError:
-    formats = "CSV, TSV, Excel and Parquet files can be read"
-    return InputError(f"{path} is not a text file: it has binary content (near line {line}). {formats}.")
-
-
-def declared_encoding(path: Path, given: str | None) -> tuple[str, str]:
-    """Return the encoding that the user, a byte order mark, or the zeros of UTF-16 declare, and a note; else UTF-8."""
-    if given is not None:
-        try:
-            return codecs.lookup(given).name, ""
-        except LookupError as error:
-            raise ParameterError(f"--encoding {given!r} is unknown. Use a name such as cp1252 or utf-16.") from error
+def possible_encodings(path: Path, given: str | None) -> Iterator[tuple[str, str]]:
+    """Yield encodings with notes: the given one; or what the first bytes declare; or UTF-8, then a detected one."""
+    try:
+        codecs.lookup(given or "utf-8")
+    except LookupError as error:
+        raise ParameterError(f"--encoding {given!r} is unknown. Use a name such as cp1252 or utf-16.") from error
     with open_bytes(path) as file:
         head = file.read(_HEAD)
     name = json.detect_encoding(head)
-    if not name.startswith("utf-8"):
-        return name, f"Encoding: read as {name.upper()}{', without a byte order mark' if name.endswith('e') else ''}."
-    if len(_CONTROL.findall(head)) > 0.01 * len(head) + 1:
-        raise _binary_error(path, 1)
-    return name, ""
+    if given or not name.startswith("utf-8"):
+        yield given or name, "" if given else f"Encoding: read as {name.upper()}."
+        return
+    is_text = len(_CONTROL.findall(head)) <= 0.01 * len(head) + 1
+    require(is_text, "This is binary content, not text. Save it as CSV, TSV, Excel (.xlsx) or Parquet.")
+    yield name, ""
+    yield detected_encoding(path)
 
 
 def detected_encoding(path: Path) -> tuple[str, str]:
@@ -310,12 +281,11 @@ def detected_encoding(path: Path) -> tuple[str, str]:
                 first.setdefault(is_utf8, number)
                 sample += b"" if is_utf8 or len(sample) > _HEAD else line
     name = _most_plausible(sample)
-    if len(first) > 1 and name not in _EAST_ASIAN:  # of which short texts can be UTF-8 by chance
-        lines = f"line {first[True]} is UTF-8, line {first[False]} is not"
-        raise InputError(f"{path} mixes encodings: {lines}. Save it in one encoding, preferably UTF-8.")
+    lines = f"line {first.get(True)} is UTF-8, line {first[False]} is not"
+    is_mixed = len(first) > 1 and name not in _EAST_ASIAN  # of which short texts can be UTF-8 by chance
+    require(not is_mixed, f"The file mixes encodings: {lines}. Save it in one encoding, preferably UTF-8.")
     example = next(cell for cell in re.split(r"[\r\n,;\t|]", sample.decode(name)) if not cell.isascii())[:40]
-    note = f"Encoding: not UTF-8 (line {first[False]}), read as {name}: {example!r} (override with --encoding)."
-    return name, note
+    return name, f"Encoding: not UTF-8 (line {first[False]}), read as {name}: {example!r} (override with --encoding)."
 
 
 def _most_plausible(sample: bytes) -> str:

@@ -7,12 +7,12 @@ from typing import Any, Literal
 
 import numpy as np
 
+from subgrove._cli.columns import require
 from subgrove._cli.reading import FileTable
 from subgrove._cli.terminal import quoted
 from subgrove._core.kinds import Rows
 from subgrove._core.text import count_of, first_of
 from subgrove._report.inputs import reject_extreme
-from subgrove.exceptions import InputError
 
 TaskKind = Literal["regression", "classification"]
 
@@ -47,25 +47,24 @@ class LearningTask:
 def learning_task(table: FileTable, target: str, kind: TaskKind | None) -> LearningTask:
     """Return the rows with a known target; the kind of task is inferred if it is None."""
     name, y, notes = f"The target {target!r}", table.frame[target].dropna(), []
-    if y.empty:
-        reason = next(one.note for one in table.columns if one.name == target) or "all its values are missing"
-        raise InputError(f"{name} in {table.path} cannot be used: {reason}. Convert it, or choose another --target.")
+    column = next(one for one in table.columns if one.name == target)
+    why = column.note or "all its values are missing"
+    require(len(y), f"{name} in {table.path} cannot be used: {why}. Convert it, or choose another --target.")
+    require(column.kind != "date", f"{name} holds dates, which cannot be predicted here. Convert it to numbers.")
+    levels = quoted(y.unique()) if column.kind == "nominal" else ""
+    is_possible = kind != "regression" or not levels
+    require(is_possible, f"A regression needs a numeric target, but {target!r} has levels: {levels}.")
     if missing := len(table.frame) - len(y):
         notes.append(f"{count_of(missing, 'row')} with missing target {target!r} left out.")
-    inferred, reason = _infer_kind(y, name)
-    if kind == "regression" and y.dtype == "category":
-        raise InputError(f"A regression needs a numeric target, but {target!r} has levels: {quoted(y.unique())}.")
     if kind is None:
-        notes.append(f"Task: {inferred}, because {target!r} {reason} (override with --task).")
-    kind = kind or inferred
+        kind, reason = _infer_kind(y)
+        notes.append(f"Task: {kind}, because {target!r} {reason} (override with --task).")
     if kind == "classification":
         y, removed = _without_rare_classes(_labels(y), name)
         notes += removed
-    if len(y) < MIN_ROWS:
-        found = f"{count_of(len(y), 'usable row')} in {table.path}"
-        raise InputError(" ".join((f"{found}; at least {MIN_ROWS} rows with a target are needed.", *notes)))
-    if y.nunique() < 2:
-        raise InputError(f"{name} is constant; there is nothing to explain.")
+    found = f"{count_of(len(y), 'usable row')} in {table.path}"
+    require(len(y) >= MIN_ROWS, f"{found}; at least {MIN_ROWS} rows with a target are needed. {' '.join(notes)}")
+    require(y.nunique() > 1, f"{name} is constant; there is nothing to explain.")
     if kind == "regression":
         y = y.astype(float)
         reject_extreme(y.to_numpy(), name)
@@ -73,15 +72,11 @@ def learning_task(table: FileTable, target: str, kind: TaskKind | None) -> Learn
     return LearningTask(X.reset_index(drop=True), y.reset_index(drop=True), kind, tuple(notes))
 
 
-def _infer_kind(y: Any, name: str) -> tuple[TaskKind, str]:
+def _infer_kind(y: Any) -> tuple[TaskKind, str]:
     """Return the kind of task and the reason."""
-    if y.dtype.kind == "M":
-        raise InputError(f"{name} holds dates, which cannot be predicted here. Convert it to numbers.")
-    distinct = y.nunique()
-    if y.dtype == "category":
-        return "classification", f"has {distinct} levels"
-    if distinct <= _MOST_INTEGER_CLASSES and (y == y.round()).all():
-        return "classification", f"has {distinct} distinct integer values"
+    n, is_text = y.nunique(), y.dtype == "category"
+    if is_text or (n <= _MOST_INTEGER_CLASSES and (y == y.round()).all()):
+        return "classification", f"has {n} {'levels' if is_text else 'distinct integer values'}"
     return "regression", "is numeric"
 
 
@@ -98,13 +93,12 @@ def _without_rare_classes(y: Any, name: str) -> tuple[Any, list[str]]:
     fewest = MIN_CLASS_ROWS if (counts >= MIN_CLASS_ROWS).sum() > 1 else FEWEST_CLASS_ROWS
     rare, few = counts[counts < fewest], counts[(counts >= fewest) & (counts < MIN_CLASS_ROWS)]
     n_kept = len(counts) - len(rare)
-    if n_kept > MOST_CLASSES:
-        remedy = "Use --task regression if it is a quantity" if y.dtype.kind == "i" else "Merge classes"
-        limit = f"{len(counts)} classes; at most {MOST_CLASSES} are supported"
-        raise InputError(f"{name} has {limit}. {remedy}, or choose another --target.")
-    if n_kept < min(2, len(counts)):
-        needed = f"Two classes of at least {FEWEST_CLASS_ROWS} rows are needed. Is it an identifier or a quantity?"
-        raise InputError(f"{name} has {len(counts)} classes with too few rows: {_sizes(counts)}. {needed}")
+    remedy = "Use --task regression if it is a quantity" if y.dtype.kind == "i" else "Merge classes"
+    limit = f"{len(counts)} classes; at most {MOST_CLASSES} are supported"
+    require(n_kept <= MOST_CLASSES, f"{name} has {limit}. {remedy}, or choose another --target.")
+    needed = f"Two classes of at least {FEWEST_CLASS_ROWS} rows are needed. Is it an identifier or a quantity?"
+    few_rows = f"{len(counts)} classes with too few rows: {_sizes(counts)}"
+    require(n_kept >= min(2, len(counts)), f"{name} has {few_rows}. {needed}")
     notes = [f"Classes with few rows, so results are imprecise: {_sizes(few)} of {len(y):,}."] if len(few) else []
     if len(rare):
         rows = f"{count_of(int(rare.sum()), 'row')} of classes with fewer than {fewest} rows"

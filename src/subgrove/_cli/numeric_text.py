@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from subgrove._cli.terminal import quoted
@@ -18,9 +18,8 @@ NUMERIC_SHARE = 0.9  # of the cells with a value, from which on a column is nume
 _CODES = "USD|EUR|GBP|CHF|JPY|CNY|INR|CAD|AUD|NZD|SEK|NOK|DKK|PLN|CZK|HUF|BRL|MXN|ZAR|RUB|TRY|KRW|Rs|Fr|kr|zł|Kč|Ft"
 _MONEY = rf"[A-Z]{{0,2}}[$€£¥₹₽₩₺₪₫₴₦₱฿¢]|(?:{_CODES})\.?"
 _CELL = re.compile(
-    rf"(?P<open>\()?(?P<sign>[+-]?) ?(?P<before>{_MONEY})? ?(?P<sign2>[+-]?)(?P<digits>\d[\d.,' ]*|[.,]\d+)"
-    rf"(?P<power>[eE][+-]?\d+)? ?(?P<after>{_MONEY}|(?!(?:st|nd|rd|th)\b)(?:[^\W\d_]|[%‰°])[^\d()]{{0,15}}?)?"
-    r"(?P<minus>-)?(?(open)\))"
+    rf"(?P<sign>[+-]?) ?(?P<before>{_MONEY})? ?(?P<sign2>[+-]?)(?P<digits>\d[\d.,' ]*|[.,]\d+)(?P<power>[eE][+-]?\d+)?"
+    rf" ?(?P<after>{_MONEY}|(?!(?:st|nd|rd|th)\b)(?:[^\W\d_]|[%‰°])[^\d()]{{0,15}}?)?"
 )
 _STYLES = {  # decimal separator -> digits, with or without thousands separators, then decimals
     decimal: re.compile(
@@ -69,17 +68,13 @@ class NumericText:
 
     def __init__(self, counts: Mapping[str, int]) -> None:
         self.counts = counts
-        found: dict[str, dict[str, Number]] = {decimal: {} for decimal in _STYLES}
-        for text in counts:
-            for decimal, number in _numbers(text):
-                found[decimal][text] = number
-        self.styles = {decimal: self._of_one_unit(numbers) for decimal, numbers in found.items()}
-        n_cells = {decimal: self.n_cells(texts) for decimal, texts in self.styles.items()}
-        n = max(n_cells.values())
-        self.decimals = [decimal for decimal in _STYLES if n_cells[decimal] == n]
+        self.styles = {decimal: self._numbers(decimal) for decimal in _STYLES}
+        n_cells = {decimal: self.n_cells(numbers) for decimal, numbers in self.styles.items()}
+        most = max(n_cells.values())
+        self.decimals = [decimal for decimal in _STYLES if n_cells[decimal] == most]
         numbers = self.styles[self.decimals[0]]
         self.odd = [text for text in counts if text not in numbers and not _NO_VALUE.fullmatch(text)]
-        self.share = n / max(1, n + self.n_cells(self.odd))
+        self.share = most / max(1, most + self.n_cells(self.odd))
 
     def n_cells(self, texts: Iterable[str]) -> int:
         """Return the number of cells with these texts."""
@@ -109,14 +104,12 @@ class NumericText:
             Whether the comma of "1,234" is decimal if no column decides.
         """
         points, commas = self.styles["."], self.styles[","]
-        both = [text for text, one in points.items() if text in commas and commas[text].value != one.value]
+        is_clear = decimal is not None or len(self.decimals) == 1
+        both = [text for text in points if text in commas and commas[text] != points[text] and not is_clear]
         has_comma = any("," in text for text in both)
+        is_comma = set(others) == {","} or (has_comma and comma_is_decimal and "." not in others)
+        decimal = decimal or (self.decimals[0] if is_clear else "," if is_comma else ".")
         doubtful = has_comma or comma_is_decimal or "," in others  # else a point is decimal as usual
-        unclear = both if decimal is None and len(self.decimals) > 1 and doubtful else []
-        if unclear:
-            comma = comma_is_decimal and "." not in others and has_comma
-            decimal = "," if comma or set(others) == {","} else "."
-        decimal = decimal or self.decimals[0]
         numbers = self.styles[decimal]
         unit = max((one.unit for one in numbers.values()), default="")
         plain = self.n_cells(text for text, one in numbers.items() if not one.unit)
@@ -124,13 +117,15 @@ class NumericText:
         digits = set("".join(one.digits for one in numbers.values()))
         notes += ["decimal commas"] if decimal == "," and "," in digits else []
         notes += ["thousands separators"] if digits & set("' ,.") - {decimal} else []
-        notes += [f"{text!r} read as {numbers[text].value:.10g} (override with --decimal)" for text in unclear[:1]]
+        unclear = both[:1] if doubtful else []
+        notes += [f"{text!r} read as {numbers[text].value:.10g} (override with --decimal)" for text in unclear]
         notes += [f"{text!r} read as {one.value:,.10g}" for text, one in numbers.items() if one.times > 1][:1]
         notes += odd_cells({text: n for text, n in self.counts.items() if text not in numbers}, "number")
         return {text: one.value for text, one in numbers.items()}, notes, decimal
 
-    def _of_one_unit(self, numbers: Mapping[str, Number]) -> dict[str, Number]:
+    def _numbers(self, decimal: str) -> dict[str, Number]:
         """Return the numbers without a unit, and those with the most frequent one if it is money, percent or usual."""
+        numbers = {text: number for text in self.counts if (number := _number(text, decimal))}
         cells: Counter[str] = Counter()
         for text, one in numbers.items():
             cells[one.unit] += self.counts[text]
@@ -145,25 +140,20 @@ def odd_cells(counts: Mapping[str, int], what: str) -> list[str]:
     return [f"{cells} read as missing, not a {what}: {quoted(counts, 3, 24)}"] if counts else []
 
 
-def _numbers(text: str) -> Iterator[tuple[str, Number]]:
-    """Yield the numbers that a text can be read as, with their decimal separators."""
+def _number(text: str, decimal: str) -> Number | None:
+    """Return the number that a text is with this decimal separator."""
     if _PLAIN.fullmatch(text) and text[-4:-3] != ".":  # most texts; what follows would find the same
-        number = Number(float(text), text)
-        yield from ((decimal, number) for decimal in (_STYLES if "." not in text else "."))
-        return
-    cell = _CELL.fullmatch(text.translate(_SPELLINGS))
-    if cell is None:
-        return
-    digits, signs = cell["digits"].strip(), cell["sign"] + cell["sign2"] + (cell["minus"] or "")
-    if len(signs) > 1 or (cell["open"] and signs) or (signs == "+" and len(digits) > _LONGEST_PLUS):
-        return
-    price = cell["minus"] and digits[-1] in ".,"  # "5.-" has no cents
-    negative = "-" if cell["open"] or (signs == "-" and not price) else ""
+        return Number(float(text), text) if decimal == "." or "." not in text else None
+    plain = re.sub(r"(?<=\d[.,])-$", "", text.translate(_SPELLINGS))  # "5.-" has no cents
+    cell = _CELL.fullmatch(re.sub(r"^\((.*)\)$|^(.*)-$", r"-\1\2", plain))  # (5) and 5- are negative
+    if cell is None or not _STYLES[decimal].fullmatch(digits := cell["digits"].strip()):
+        return None
+    sign = cell["sign"] + cell["sign2"]
+    if len(sign) > 1 or (sign == "+" and len(digits) > _LONGEST_PLUS):
+        return None
     after, times = (cell["after"] or "").strip(), 1.0
     if after.rstrip(".") in _MULTIPLES and not cell["digits"].endswith(" "):
         after, times = "", _MULTIPLES[after.rstrip(".")]
     unit = (cell["before"] or "") + re.sub("(?<=[a-z]{3})s$", "", after)  # months and month
-    for decimal, style in _STYLES.items():
-        if style.fullmatch(digits):
-            plain = re.sub(rf"[^\d{decimal}]", "", digits).replace(",", ".")
-            yield decimal, Number(times * float(f"{negative}{plain}{cell['power'] or ''}"), digits, unit, times)
+    plain = re.sub(rf"[^\d{decimal}]", "", digits).replace(",", ".")
+    return Number(times * float(f"{sign}{plain}{cell['power'] or ''}"), digits, unit, times)

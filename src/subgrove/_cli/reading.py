@@ -7,21 +7,19 @@ Parquet, pyarrow and polars give the same values.
 
 from __future__ import annotations
 
-import csv
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from difflib import get_close_matches
 from functools import partial
 from importlib.util import find_spec
-from itertools import chain, islice
+from io import StringIO
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile, is_zipfile
 
-from subgrove._cli.columns import InferredColumn, KnownColumns, RawTable, SelectColumns, infer_columns, with_levels_of
+from subgrove._cli.columns import InferredColumn, KnownColumns, RawTable, SelectColumns, infer_columns, require
 from subgrove._cli.csv_records import open_bytes, read_csv, read_lines
 from subgrove._cli.options import DataOptions
 from subgrove._cli.terminal import Output, quoted
@@ -29,15 +27,11 @@ from subgrove._core.text import count_of, first_of
 from subgrove.exceptions import InputError, ParameterError, SubgroveError
 
 MOST_COLUMNS = 500
-_N_FIRST = 200  # rows that the number of columns is taken from
-_MOST_ROWS = 1 << 20  # of a sheet of Excel
+_MOST_ROWS = 1 << 20  # of a sheet
+Reader = Callable[[DataOptions, SelectColumns], RawTable]
 _OTHER_FORMATS = {
     b"PK\x03\x04": "a zip archive",
     b"\xd0\xcf\x11\xe0": "an Excel workbook of the format before 2007 (.xls), or protected by a password",
-    b"BZh": "compressed by bzip2",
-    b"\xfd7zXZ": "compressed by xz",
-    b"\x28\xb5\x2f\xfd": "compressed by zstd",
-    b"ARROW1": "an Arrow (Feather) file",
     b"SQLite format 3": "an SQLite database",
     b"%PDF": "a PDF document",
 }
@@ -80,7 +74,7 @@ def read_table_file(options: DataOptions, known: KnownColumns | None = None) -> 
     """
     import pandas as pd
 
-    known = known or KnownColumns()
+    known, path = known or KnownColumns(), options.data
     raw = read_file(options, partial(_columns_to_read, options, known.required))
     names: dict[str, Any] = {
         option: selected_columns(getattr(options, option), list(raw.rows), f"--{option}")
@@ -89,32 +83,31 @@ def read_table_file(options: DataOptions, known: KnownColumns | None = None) -> 
     inferred = infer_columns(raw, replace(options, **names), known)
     columns = tuple(column for _, column in inferred)
     frame = pd.DataFrame({column.name: values for values, column in inferred if not column.left_out})
-    if frame.shape[1] < 2:
-        reasons = first_of([f"{column.name!r}: {column.left_out}" for column in columns if column.left_out], 3)
-        raise InputError(f"{options.data} has {count_of(frame.shape[1], 'usable column')}. Left out: {reasons}.")
+    left_out = first_of([f"{column.name!r}: {column.left_out}" for column in columns if column.left_out], 3)
+    require(frame.shape[1] > 1, f"{path} has {count_of(frame.shape[1], 'usable column')}. Left out: {left_out}.")
     sampling, notes = "", raw.notes
     if len(frame) < raw.total:
-        rows = f"{len(frame):,} of the {raw.total:,} rows of {options.data.name}"
+        rows = f"{len(frame):,} of the {raw.total:,} rows of {path.name}"
         sampling = f"Based on a random sample of {rows} (random state {options.random_state})."
-        notes = (*raw.notes, f"{sampling} Use more with --sample-size.")
-    return FileTable(options.data, frame.reset_index(drop=True), columns, raw.total, notes, sampling)
+        notes = (*notes, f"{sampling} Use more with --sample-size.")
+    return FileTable(path, frame.reset_index(drop=True), columns, raw.total, notes, sampling)
 
 
 def read_like(options: DataOptions, like: FileTable, *, keep_all: bool = False) -> FileTable:
     """Read more rows with the columns of another table; kinds and merged levels are those of that table."""
     kinds = {column.name: column.kind for column in like.columns if column.name in like.frame}
     nominal, numeric = ([name for name in kinds if kinds[name] == kind] for kind in ("nominal", "numeric"))
-    required = {name: f"{like.path} has {'numbers there' if name in numeric else 'it'}" for name in kinds}
-    known = KnownColumns(required, {column.name: column.format for column in like.columns}, keep_all)
-    options = replace(options, columns=list(kinds), drop=[], nominal=nominal, numeric=numeric)
-    table = read_table_file(options, known)
-    frame = table.frame[list(kinds)].copy()
-    for name, kind in kinds.items():
-        if (frame[name].dtype.kind == "M") != (kind == "date") and frame[name].notna().any():
-            raise InputError(f"Column {name!r} holds dates in only one of {options.data} and {like.path}.")
-        if kind == "nominal":
-            frame[name] = with_levels_of(frame[name], like.frame[name], respell=not keep_all)
-    return replace(table, frame=frame)
+    known = KnownColumns(
+        required={name: f"{like.path} has {'numbers there' if name in numeric else 'it'}" for name in kinds},
+        formats={column.name: column.format for column in like.columns},
+        levels={name: like.frame[name].cat.categories for name in nominal},
+        keep_all=keep_all,
+    )
+    table = read_table_file(replace(options, columns=list(kinds), drop=[], nominal=nominal, numeric=numeric), known)
+    for column in table.columns:
+        is_same = column.kind == kinds[column.name] or column.n_missing == len(table.frame)
+        require(is_same, f"Column {column.name!r} holds dates in only one of {options.data} and {like.path}.")
+    return replace(table, frame=table.frame[list(kinds)].copy())
 
 
 def print_columns(table: FileTable, output: Output, target: str | None = None) -> None:
@@ -141,8 +134,8 @@ def selected_columns(selected: Sequence[str], names: Sequence[str], option: str)
 
 def feature_names(selected: Sequence[str], X: Any, option: str, target: str | None) -> list[str]:
     """Return the features that an option names; the target must not be among them."""
-    if target is not None and target in selected and target not in X:
-        raise ParameterError(f"{option}: {target!r} is the target and cannot be a feature. Leave it out.")
+    is_target = target is not None and target in selected and target not in X
+    require(not is_target, f"{option}: {target!r} is the target and cannot be a feature. Leave it out.", ParameterError)
     return list(selected_columns(selected, [str(name) for name in X.columns], option))
 
 
@@ -154,16 +147,13 @@ def _columns_to_read(options: DataOptions, required: Mapping[str, str], names: S
     dropped = selected_columns(options.drop, names, "--drop")
     for name, reason in required.items():
         if name not in names:
-            raise InputError(f"{options.data} has no column {name!r} ({reason}). {_suggest(name, names)}")
-        if name in dropped:
-            raise ParameterError(f"--drop: {name!r} cannot be left out ({reason}). Name other columns.")
+            raise InputError(f"There is no column {name!r} ({reason}). {_suggest(name, names)}")
+        require(name not in dropped, f"--drop: {name!r} cannot be left out ({reason}). Name others.", ParameterError)
     selected = {*selected_columns(options.columns, names, "--columns"), *required} if options.columns else {*names}
     columns = [name for name in names if name in selected and name not in dropped]
-    if len(columns) > MOST_COLUMNS:
-        limit = f"{len(columns):,} columns; at most {MOST_COLUMNS} can be explained at once"
-        raise InputError(f"{options.data} has {limit}. Select some, as in --columns {','.join(columns[:2])}")
-    if len(columns) < 2:
-        raise InputError(f"{count_of(len(columns), 'column')} of {options.data} selected; at least two are needed.")
+    limit = f"There are {len(columns):,} columns; at most {MOST_COLUMNS} can be explained at once"
+    require(len(columns) <= MOST_COLUMNS, f"{limit}. Select some with --columns.")
+    require(len(columns) > 1, f"{count_of(len(columns), 'column')} selected; at least two are needed.")
     return columns
 
 
@@ -176,92 +166,62 @@ def _suggest(name: str, names: Sequence[str]) -> str:
 def read_file(options: DataOptions, select: SelectColumns) -> RawTable:
     """Read the selected columns of a sample of the rows; of all rows if there are at most `options.sample_size`."""
     path = options.data
-    if path.is_dir() or (any(sign in str(path) for sign in "*?[") and not path.exists()):
-        return read_parquet(path, select, options)
-    check_readable(path)
+    reader: Reader = read_csv
+    is_folder = path.is_dir() or (any(sign in str(path) for sign in "*?[") and not path.exists())  # or a pattern
+    if not is_folder:
+        check_readable(path)
+    try:
+        reader = read_parquet if is_folder else _reader(path)
+        return reader(options, select)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+    except (SubgroveError, MemoryError):
+        raise
+    except Exception as error:  # libraries that read files have no common class of errors
+        if reader is read_csv:
+            raise
+        text = str(error).partition("\n")[0].split("': ")[-1].rstrip(".") or type(error).__name__
+        raise InputError(f"{path} is damaged, or not of a format that can be read: {text}.") from error
+
+
+def _reader(path: Path) -> Reader:
+    """Return the function that reads the format of a file."""
     if is_zipfile(path) and any(name.startswith("xl/") for name in ZipFile(path).namelist()):
-        return read_excel(path, select, options)
+        return read_excel
     with open_bytes(path) as file:
         head = file.read(16)
-    if not head:
-        raise InputError(f"{path} is empty. Expected a header line with column names, then lines of values.")
+    require(head, "The file is empty. Expected a header line with column names, then lines of values.")
     for mark, what in _OTHER_FORMATS.items():
-        if head.startswith(mark):
-            raise InputError(f"{path} is {what}. Save it as CSV, Excel (.xlsx) or Parquet, and pass that file.")
-    return (read_parquet if head.startswith(b"PAR1") else read_csv)(path, select, options)
+        require(not head.startswith(mark), f"This is {what}. Save it as CSV, Excel (.xlsx) or Parquet.")
+    return read_parquet if head.startswith(b"PAR1") else read_csv
 
 
 def check_readable(path: Path) -> None:
     """Reject a path that is not a readable file."""
-    try:
-        if not path.exists():
-            raise InputError(f"There is no file {path}. Check the name and the folder (current folder: {Path.cwd()}).")
-    except OSError as error:
-        raise InputError(f"{str(path)[:80]!r} is not a valid path: {error.strerror}.") from error
-    if not path.is_file():
-        what = "a folder. Pass a file in it" if path.is_dir() else "not a regular file. Pass it to standard input (-)"
-        raise InputError(f"{path} is {what}.")
-    if not os.access(path, os.R_OK):
-        raise InputError(f"{path}: permission to read denied. Change its permissions, or copy it.")
+    require(path.exists(), f"There is no file {path}. Check the name and the folder (current folder: {Path.cwd()}).")
+    what = "a folder. Pass a file in it" if path.is_dir() else "not a regular file. Pass it to standard input (-)"
+    require(path.is_file(), f"{path} is {what}.")
+    require(os.access(path, os.R_OK), f"{path}: permission to read denied. Change its permissions, or copy it.")
 
 
-@contextmanager
-def _damage_as_error(path: Path, what: str) -> Iterator[None]:
-    """Name the file in errors of the libraries that read it, which have no common class."""
-    try:
-        yield
-    except (SubgroveError, MemoryError):
-        raise
-    except Exception as error:
-        text = str(error).partition("\n")[0].split("': ")[-1].rstrip(".") or type(error).__name__
-        raise InputError(f"{path} is damaged, or not {what} that can be read: {text}.") from error
-
-
-class _ReturnedLine:
-    """A file for `csv.writer` that returns each line instead of storing it."""
-
-    def write(self, line: str) -> str:
-        return line
-
-
-def read_excel(path: Path, select: SelectColumns, options: DataOptions) -> RawTable:
+def read_excel(options: DataOptions, select: SelectColumns) -> RawTable:
     """Read the selected columns of a sample of the rows of a sheet; line numbers in errors are rows of the sheet."""
-    if not find_spec("openpyxl"):
-        raise InputError(f"{path} is an Excel workbook, which needs openpyxl. Run: pip install 'subgrove[xlsx]'")
-    import openpyxl
+    require(find_spec("openpyxl"), "An Excel workbook needs openpyxl. Run: pip install 'subgrove[xlsx]'")
+    import pandas as pd
 
-    with path.open("rb") as file, _damage_as_error(path, "an Excel workbook"):
-        book = openpyxl.load_workbook(file, read_only=True, data_only=True)
-        sheets = {sheet.title: sheet for sheet in book.worksheets}
+    with pd.ExcelFile(options.data, "openpyxl") as book:
+        sheets = {sheet.title: sheet for sheet in book.book.worksheets}
         tables = [name for name, sheet in sheets.items() if sheet.sheet_state == "visible" and sheet.max_column != 1]
         name = options.sheet or next(iter((*tables, *sheets)), "")
-        if name not in sheets:
-            raise ParameterError(f"--sheet: {path} has no sheet {name!r}. Its sheets are {quoted(sheets)}.")
-        note = f"Sheet {name!r} of {quoted(sheets)} (--sheet for another)." if len(sheets) > 1 else ""
-        lines = map(csv.writer(_ReturnedLine()).writerow, _rows(sheets[name]))
-        return read_lines(lines, path, select, replace(options, delimiter=","), note)
+        require(name in sheets, f"--sheet: no sheet {name!r}. The sheets are {quoted(sheets)}.", ParameterError)
+        rows = pd.read_excel(book, sheet_name=name, header=None, dtype=object, nrows=_MOST_ROWS, na_filter=False)
+    times = rows.map(lambda cell: cell.total_seconds() if isinstance(cell, timedelta) else cell)
+    lines = StringIO(times.to_csv(header=False, index=False), newline="")
+    note = f"Sheet {name!r} of {quoted(sheets)} (--sheet for another)." if len(sheets) > 1 else ""
+    return read_lines(lines, replace(options, delimiter=","), select, note)
 
 
-def _rows(sheet: Any) -> Iterator[list[Any]]:
-    """Yield the rows up to the last cell with a value, those of the first rows being equally long."""
-    sheet.reset_dimensions()  # which some programs write wrongly
-    rows = map(_without_end, islice(sheet.iter_rows(values_only=True), _MOST_ROWS + 1))
-    first = list(islice(rows, _N_FIRST))
-    width = max(map(len, first), default=0)
-    for number, row in enumerate(chain(first, rows)):
-        if number == _MOST_ROWS:
-            raise InputError(f"Sheet {sheet.title!r} has a row beyond the {_MOST_ROWS:,} of Excel: it is damaged.")
-        yield row + [None] * (width - len(row)) if row else row
-
-
-def _without_end(row: Any) -> list[Any]:
-    cells = [cell.total_seconds() if isinstance(cell, timedelta) else cell for cell in row]
-    while cells and cells[-1] is None:
-        cells.pop()
-    return cells
-
-
-def read_parquet(path: Path, select: SelectColumns, options: DataOptions) -> RawTable:
+def read_parquet(options: DataOptions, select: SelectColumns) -> RawTable:
     """Read the selected columns of a sample of the rows of a file, or of the files of a folder or pattern."""
     import narwhals.stable.v2 as nw
     import pandas as pd
@@ -269,22 +229,16 @@ def read_parquet(path: Path, select: SelectColumns, options: DataOptions) -> Raw
     from subgrove._scale.large_data import read_chunks
     from subgrove._scale.readers import sample_rows
 
-    with _damage_as_error(path, "Parquet"):
-        data = read_chunks(_source(path), argument="DATA")
-        selected = set(select(data.columns))
-        names = [name for name in data.columns if name in selected]
-        schema = nw.from_native(data.empty, eager_only=True).schema
-        nested = [f"{name!r} ({str(schema[name])[:40]})" for name in names if schema[name].is_nested()]
-        if nested:
-            raise InputError(
-                f"{path} has nested columns: {', '.join(nested[:5])}. A feature must have one value per row; "
-                f"leave them out (--drop), or unnest them into separate columns."
-            )
-        sample = sample_rows(data, names, options.sample_size, options.random_state)
-        order = sample.rows.argsort()
-        table = nw.from_native(sample.table, eager_only=True)[order.tolist()]
-        columns = {name: pd.Series(table[name].to_list(), sample.rows[order], dtype=object) for name in names}
-        return RawTable(pd.DataFrame(columns), data.n_rows)
+    data = read_chunks(_source(options.data), argument="DATA")
+    names = select(data.columns)
+    schema = nw.from_native(data.empty, eager_only=True).schema
+    nested = [f"{name!r} ({str(schema[name])[:40]})" for name in names if schema[name].is_nested()]
+    remedy = "Leave them out (--drop), or unnest them into columns with one value per row."
+    require(not nested, f"There are nested columns: {', '.join(nested[:5])}. {remedy}")
+    sample = sample_rows(data, names, options.sample_size, options.random_state)
+    table = nw.from_native(sample.table, eager_only=True)
+    rows = pd.DataFrame(table.rows(), sample.rows, table.columns, dtype=object).sort_index()
+    return RawTable(rows[names], data.n_rows)
 
 
 def _source(path: Path) -> Any:
