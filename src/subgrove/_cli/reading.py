@@ -7,14 +7,16 @@ Parquet, pyarrow and polars give the same values.
 
 from __future__ import annotations
 
+import csv
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from difflib import get_close_matches
 from functools import partial
 from importlib.util import find_spec
 from io import StringIO
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile, is_zipfile
@@ -27,11 +29,16 @@ from subgrove._core.text import count_of, first_of
 from subgrove.exceptions import InputError, ParameterError, SubgroveError
 
 MOST_COLUMNS = 500
+_N_FIRST = 200  # rows of a sheet that the number of columns is taken from
 _MOST_ROWS = 1 << 20  # of a sheet
 Reader = Callable[[DataOptions, SelectColumns], RawTable]
 _OTHER_FORMATS = {
     b"PK\x03\x04": "a zip archive",
     b"\xd0\xcf\x11\xe0": "an Excel workbook of the format before 2007 (.xls), or protected by a password",
+    b"BZh": "compressed by bzip2",
+    b"\xfd7zXZ": "compressed by xz",
+    b"\x28\xb5\x2f\xfd": "compressed by zstd",
+    b"ARROW1": "an Arrow (Feather) file",
     b"SQLite format 3": "an SQLite database",
     b"%PDF": "a PDF document",
 }
@@ -207,18 +214,36 @@ def check_readable(path: Path) -> None:
 def read_excel(options: DataOptions, select: SelectColumns) -> RawTable:
     """Read the selected columns of a sample of the rows of a sheet; line numbers in errors are rows of the sheet."""
     require(find_spec("openpyxl"), "An Excel workbook needs openpyxl. Run: pip install 'subgrove[xlsx]'")
-    import pandas as pd
+    import openpyxl
 
-    with pd.ExcelFile(options.data, "openpyxl") as book:
-        sheets = {sheet.title: sheet for sheet in book.book.worksheets}
+    with options.data.open("rb") as file:
+        book = openpyxl.load_workbook(file, read_only=True, data_only=True)
+        sheets = {sheet.title: sheet for sheet in book.worksheets}
         tables = [name for name, sheet in sheets.items() if sheet.sheet_state == "visible" and sheet.max_column != 1]
         name = options.sheet or next(iter((*tables, *sheets)), "")
         require(name in sheets, f"--sheet: no sheet {name!r}. The sheets are {quoted(sheets)}.", ParameterError)
-        rows = pd.read_excel(book, sheet_name=name, header=None, dtype=object, nrows=_MOST_ROWS, na_filter=False)
-    times = rows.map(lambda cell: cell.total_seconds() if isinstance(cell, timedelta) else cell)
-    lines = StringIO(times.to_csv(header=False, index=False), newline="")
-    note = f"Sheet {name!r} of {quoted(sheets)} (--sheet for another)." if len(sheets) > 1 else ""
-    return read_lines(lines, replace(options, delimiter=","), select, note)
+        note = f"Sheet {name!r} of {quoted(sheets)} (--sheet for another)." if len(sheets) > 1 else ""
+        return read_lines(_lines(sheets[name]), replace(options, delimiter=","), select, note)
+
+
+def _lines(sheet: Any) -> Iterator[str]:
+    """Yield the rows of a sheet as lines of CSV, up to the last cell with a value, the first ones equally long."""
+    sheet.reset_dimensions()  # which some programs write wrongly
+    rows = map(_without_end, islice(sheet.iter_rows(values_only=True), _MOST_ROWS + 1))
+    first = list(islice(rows, _N_FIRST))
+    width = max(map(len, first), default=0)
+    for number, row in enumerate(chain(first, rows)):
+        require(number < _MOST_ROWS, f"Sheet {sheet.title!r} has more rows than Excel can have: it is damaged.")
+        line = StringIO()
+        csv.writer(line).writerow(row + [None] * (width - len(row)))
+        yield line.getvalue()
+
+
+def _without_end(row: Any) -> list[Any]:
+    cells = [cell.total_seconds() if isinstance(cell, timedelta) else cell for cell in row]
+    while cells and cells[-1] is None:
+        cells.pop()
+    return cells
 
 
 def read_parquet(options: DataOptions, select: SelectColumns) -> RawTable:
