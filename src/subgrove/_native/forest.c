@@ -205,12 +205,14 @@ static void free_workspace(Workspace *work)
                       work->missing_sums, work->shares, work->codes, work->heads};
     for (size_t i = 0; i < sizeof(memory) / sizeof(*memory); i++)
         free(memory[i]);
+    free_indicators(&work->indicators);
 }
 
 static int make_workspace(const Task *task, Workspace *work)
 {
     const size_t n = task->n, k = task->k;
     size_t ranks = 0;
+    memset(&work->indicators, 0, sizeof(Indicators)), work->node = 0;
     for (size_t c = 0; c < task->p; c++)
         ranks = task->missing[c] > ranks ? task->missing[c] : ranks;
     ranks = ranks < DENSE * n ? ranks + 1 : DENSE * n;
@@ -322,6 +324,11 @@ static PyObject *grow(PyObject *self, PyObject *args)
         free_workspace(&work);
         release_buffers(v, 15);
         return NULL;
+    }
+    if (find_indicators(&task, work.any_missing, &work.indicators)) {
+        free_workspace(&work);
+        release_buffers(v, 15);
+        return PyErr_NoMemory();
     }
     const uint64_t *seeds = v[5].buf;
     int32_t *counts = v[11].buf;
