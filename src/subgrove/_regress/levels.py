@@ -6,6 +6,7 @@ Each is fitted with held-out log scores of the rows. `fit_kernel_levels` regress
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -17,7 +18,7 @@ from subgrove._core.kinds import Floats, Rows
 from subgrove._core.text import first_of
 from subgrove._data.encode import Design, DesignColumn
 from subgrove._data.table import Table
-from subgrove._regress.forest import grow_forest
+from subgrove._regress.forest import TREES_AT_ONCE, grow_forest
 from subgrove._regress.gram import FoldGrams
 from subgrove._regress.kernel import KernelPredictor, PilotForest, PredictorSum, fit_kernel
 from subgrove._regress.linear import fit_sparse_linear
@@ -25,7 +26,7 @@ from subgrove._regress.linear import fit_sparse_linear
 _MAX_KEPT = 0.9
 _PRIOR_WEIGHTS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)  # share of the overall probabilities in each prediction
 _N_TREES = 60
-_N_TRIAL_TREES = 15  # of the forests by which the node size is selected
+_N_TRIAL_TREES = TREES_AT_ONCE  # of the forests by which the node size is selected: the first of the larger one
 _NODE_SIZES = (20, 5, 60)
 _EXPECTED = 0.92  # log score of the larger forest over that of the first small one, without their prior weights
 _MAX_SAMPLES = 2500  # rows that a tree is grown on
@@ -207,8 +208,7 @@ def fit_forest_levels(
     parts = grams.design.allowed(names)
     if len(values) < 2 or not len(parts):
         return None
-    predictors = np.empty((len(code), len(parts)))
-    predictors[grams.order] = grams.values[:, parts]
+    predictors, trees = grams.forest_columns.some(parts), defaultdict[int, dict[int, Any]](dict)
     outputs = (code[:, None] == np.arange(len(values))).astype(np.float64)
     shares = outputs.mean(axis=0)
 
@@ -224,6 +224,7 @@ def fit_forest_levels(
             codes=code,
             max_samples=_MAX_SAMPLES,
             n_jobs=1,
+            grown=trees[size],
         )
         weight = _PRIOR_ROWS / (_PRIOR_ROWS + size)
         known = np.where(np.isnan(forest.out_of_bag), shares, forest.out_of_bag)

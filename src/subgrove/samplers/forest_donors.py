@@ -9,16 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from subgrove._core.execution import Streams, stream
 from subgrove._core.kinds import Floats, Rows
 from subgrove._data.encode import Design, DesignColumn
 from subgrove._data.replace_columns import Changes
 from subgrove._data.table import Table
-from subgrove._regress.forest import grow_forest
+from subgrove._regress.forest import ForestColumns, grow_forest
 from subgrove._regress.gram import FoldGrams, location_and_spread
 from subgrove.samplers.base import Feature, FittedSampler
 from subgrove.samplers.location_shift import NewValues, prediction_details
@@ -88,12 +90,18 @@ def fit_donor_forest(grams: FoldGrams, values: Floats, names: Any, seed: int) ->
     target, predictors = values[grams.order], grams.values[:, parts]
     outputs = location_and_spread(target)
 
+    @cache
+    def without(number: int) -> tuple[npt.NDArray[np.bool_], ForestColumns]:
+        """Return the rows outside of a fold, and the predictors there."""
+        kept = np.ones(n, dtype=np.bool_)
+        kept[grams.folds[number]] = False
+        return kept, ForestColumns(predictors[kept])
+
     def grown(size: int, number: int) -> tuple[Any, Floats]:
         """Return the forest without a fold, and the CRPS of the rows of the fold."""
-        fold, kept = grams.folds[number], np.ones(n, dtype=np.bool_)
-        kept[fold] = False
+        fold, (kept, training) = grams.folds[number], without(number)
         forest = grow_forest(
-            predictors[kept],
+            training,
             np.ascontiguousarray(outputs[kept]),
             n_trees=_TREES_PER_FOLD,
             min_node_size=size,
@@ -102,7 +110,7 @@ def fit_donor_forest(grams: FoldGrams, values: Floats, names: Any, seed: int) ->
             n_jobs=1,
         )
         rng = stream(seed, f"donors of fold {number}")
-        return forest, _held_out_crps(forest, predictors[kept], target[kept], predictors[fold], target[fold], rng)
+        return forest, _held_out_crps(forest, training.values, target[kept], predictors[fold], target[fold], rng)
 
     trials = {size: [grown(size, number) for number in range(_TRIAL_FOLDS)] for size in sizes}
     best = min(trials, key=lambda size: float(np.concatenate([scores for _, scores in trials[size]]).mean()))
