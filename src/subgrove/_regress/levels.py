@@ -315,7 +315,7 @@ def fit_ordered_levels(
         location, residuals = PredictorSum(location, smooth.predictor), smooth.residuals[:, 0]
     best: LevelsFit | None = None
     for link in ("probit", "logit"):
-        cuts, slope = _fit_thresholds(code, scores - residuals, shares, _link(link))
+        cuts, slope = _fit_thresholds(code, scores - residuals, shares, link)
         predicted = _probabilities(cuts, slope, scores - residuals, _link(link))
         found = log_scores((1 - _FLAT) * predicted + _FLAT * shares, code)
         if best is None or found.mean() < best.scores.mean():
@@ -329,25 +329,42 @@ def _probabilities(cuts: Floats, slope: float, location: Floats, link: Callable[
     return np.maximum(np.diff(ends, axis=1), _LEAST)
 
 
-def _fit_thresholds(
-    code: Rows, location: Floats, shares: Floats, link: Callable[[Floats], Floats]
-) -> tuple[Floats, float]:
+def _fit_thresholds(code: Rows, location: Floats, shares: Floats, name: str) -> tuple[Floats, float]:
     """Return the thresholds and the slope of the largest likelihood, given the location of each row."""
     from scipy.optimize import minimize
     from scipy.special import ndtri
 
+    link = _link(name)
+
+    def density(at: Floats) -> Floats:
+        if name == "probit":
+            return np.asarray(np.exp(-(at**2) / 2) / np.sqrt(2 * np.pi))
+        share = link(at)
+        return np.asarray(share * (1 - share))
+
     spread = float(location.std()) or 1.0
     start = 1.7 * ndtri(np.cumsum(shares)[:-1])
-    rows = np.arange(len(code))
+    above, below, n = np.minimum(code, len(start) - 1), np.maximum(code - 1, 0), len(code)
+    has_above, has_below = code < len(start), code > 0
 
     def unpacked(parameters: Floats) -> tuple[Floats, float]:
         steps = np.exp(parameters[1:-1])
         return np.concatenate([parameters[:1], parameters[0] + np.cumsum(steps)]), parameters[-1] / spread
 
-    def cost(parameters: Floats) -> float:
+    def cost(parameters: Floats) -> tuple[float, Floats]:
+        """Return minus the mean log-likelihood, and its gradient."""
         cuts, slope = unpacked(parameters)
-        return float(-np.log(_probabilities(cuts, slope, location, link)[rows, code]).mean())
+        upper, lower = cuts[above] - slope * location, cuts[below] - slope * location
+        up, low = np.where(has_above, link(upper), 1.0), np.where(has_below, link(lower), 0.0)
+        shown = np.maximum(up - low, _LEAST)
+        weight = np.where(up - low > _LEAST, -1 / (n * shown), 0.0)
+        of_upper, of_lower = weight * has_above * density(upper), weight * has_below * density(lower)
+        by_cut = np.bincount(above, of_upper, len(cuts)) - np.bincount(below, of_lower, len(cuts))
+        later = np.cumsum(by_cut[::-1])[::-1]  # a step moves all later cuts
+        by_slope = -float(((of_upper - of_lower) * location).sum()) / spread
+        gradient = np.concatenate([later[:1], later[1:] * np.exp(parameters[1:-1]), [by_slope]])
+        return float(-np.log(shown).mean()), gradient
 
     first = np.concatenate([start[:1], np.log(np.maximum(np.diff(start), 1e-3)), [1.0]])
-    found = minimize(cost, first, method="L-BFGS-B", options={"maxiter": 60})
+    found = minimize(cost, first, jac=True, method="L-BFGS-B", options={"maxiter": 60})
     return unpacked(found.x)
