@@ -33,7 +33,7 @@ _SEARCH_ROWS, _SEARCH_LANDMARKS = 600, 80
 _MAX_ROWS, _MAX_LANDMARKS = 5000, 250
 _MOST_COLUMNS = 5
 _STARTS = ((0.3, 1.0, 3.0, 10.0), (0.3, 0.8, 2.0, 5.0), (0.3, 0.8, 2.0), (0.3, 0.8))  # by number of columns
-_JITTER = 1e-7  # added to the diagonal of the kernel of the landmarks, which may be singular
+_PRECISION = 1e-8  # of the kernel; landmarks that are not needed for it are left out
 _FEW_VALUES, _FEW_VALUES_OF = 31, 1000  # of a number whose values may have indicators, in its first rows
 _SAME = 1e-9  # difference of equal values, in standard deviations
 _MIN_GAIN = 0.01  # relative decrease of the error for which a width is changed
@@ -241,7 +241,7 @@ def fit_kernel(
     landmarks = scaled[_spread_landmarks(scaled, order, _MAX_LANDMARKS)]
     problem = _RidgeProblem.of(_gaussian(scaled[rows], landmarks), _gaussian(landmarks, landmarks))
     fit = problem.fit(values[rows], problem.best_penalty(few[rows]))
-    left_out = fit.residuals
+    landmarks, left_out = landmarks[problem.used], fit.residuals
     if len(rows) < len(values):
         left_out = values - fit.intercept - _gaussian(scaled, landmarks) @ fit.slopes
         left_out[rows] = fit.residuals
@@ -345,22 +345,26 @@ class _RidgeFit:
 class _RidgeProblem:
     """Ridge regression of any targets on a kernel, for several penalties; each row is left out in closed form."""
 
+    used: Rows  # landmarks, of which the others are combinations
     means: Floats
     along: Floats  # rows along the principal axes
-    axes: Floats  # (landmarks, axes)
+    axes: Floats  # (used landmarks, axes)
     lengths: Floats
 
     @classmethod
     def of(cls, kernel: Floats, of_landmarks: Floats) -> _RidgeProblem:
         """Return the problem for the kernel of rows with landmarks, and of landmarks with each other (Nystroem)."""
-        from scipy.linalg.lapack import dtrtri
+        from scipy.linalg.lapack import dpstrf, dtrtri
 
-        means = kernel.mean(axis=0)
-        centred = kernel - means
-        basis, _ = dtrtri(np.linalg.cholesky(of_landmarks + _JITTER * np.eye(len(of_landmarks))), lower=1)
+        factor, pivots, rank, _ = dpstrf(of_landmarks, tol=_PRECISION, lower=1)
+        used = pivots[:rank] - 1
+        centred = kernel[:, used]
+        means = centred.mean(axis=0)
+        centred -= means
+        basis = np.tril(dtrtri(factor[:rank, :rank], lower=1)[0])
         lengths, axes = np.linalg.eigh(basis @ (centred.T @ centred) @ basis.T)
         axes = basis.T @ axes
-        return cls(means, centred @ axes, axes, np.maximum(lengths, 0.0))
+        return cls(used, means, centred @ axes, axes, np.maximum(lengths, 0.0))
 
     def _shrinkage(self) -> Floats:
         """Return the shrinkage of each axis for each penalty."""
