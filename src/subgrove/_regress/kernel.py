@@ -26,21 +26,19 @@ from subgrove._data.encode import Design, DesignColumn
 from subgrove._data.table import Table
 from subgrove._regress.forest import grow_forest
 from subgrove._regress.gram import FoldGrams, exceeds_standard_error
+from subgrove._regress.kernel_ridge import RidgeProblem, orthonormal
 
 _CLIP = 4.0  # standard deviations at which columns are clipped
-_PENALTIES = 10.0 ** np.arange(-6, -0.9, 0.5)  # as shares of the number of rows
 _SEARCH_ROWS, _SEARCH_LANDMARKS = 600, 80
 _MAX_ROWS, _MAX_LANDMARKS = 5000, 250
 _MOST_COLUMNS = 5
 _STARTS = ((0.3, 1.0, 3.0, 10.0), (0.3, 0.8, 2.0, 5.0), (0.3, 0.8, 2.0), (0.3, 0.8))  # by number of columns
-_PRECISION = 1e-8  # of the kernel; landmarks that are not needed for it are left out
 _FEW_VALUES, _FEW_VALUES_OF = 31, 1000  # of a number whose values may have indicators, in its first rows
 _SAME = 1e-9  # difference of equal values, in standard deviations
 _MIN_GAIN = 0.01  # relative decrease of the error for which a width is changed
 _PILOT_TREES, _PILOT_ROWS, _PILOT_NODE = 20, 1000, 15
 _SHUFFLED_ROWS = 200
 _MIN_ROWS = 40
-_LEAST_ROOM = 1e-6  # of 1 minus the leverage: a larger one would make the errors of interpolations look small
 _PROJECTIONS = 3
 
 
@@ -239,9 +237,11 @@ def fit_kernel(
         return None
     scaled, rows = columns[:, used] * widths[used], np.sort(order[:_MAX_ROWS])
     landmarks = scaled[_spread_landmarks(scaled, order, _MAX_LANDMARKS)]
-    problem = _RidgeProblem.of(_gaussian(scaled[rows], landmarks), _gaussian(landmarks, landmarks))
+    needed, basis = orthonormal(_gaussian(landmarks, landmarks))
+    landmarks = landmarks[needed]
+    problem = RidgeProblem.of(_gaussian(scaled[rows], landmarks), basis)
     fit = problem.fit(values[rows], problem.best_penalty(few[rows]))
-    landmarks, left_out = landmarks[problem.used], fit.residuals
+    left_out = fit.residuals
     if len(rows) < len(values):
         left_out = values - fit.intercept - _gaussian(scaled, landmarks) @ fit.slopes
         left_out[rows] = fit.residuals
@@ -294,7 +294,8 @@ def _search_widths(columns: Floats, units: Rows, target: Floats, order: Rows, n_
     def error_of(key: tuple[float, ...]) -> float:
         used = [at for at, width in enumerate(key) if width]
         kernel = np.exp(sum(key[at] ** 2 * distances[at] for at in used))
-        return float(_RidgeProblem.of(kernel, kernel[: kernel.shape[1]]).errors(values).min())
+        needed, basis = orthonormal(kernel[: kernel.shape[1]])
+        return float(RidgeProblem.of(kernel[:, needed], basis).errors(values).min())
 
     def error(by_unit: Floats) -> float:
         return error_of(tuple(by_unit.tolist()))
@@ -325,76 +326,8 @@ def _spread_landmarks(scaled: Floats, order: Rows, most: int) -> Rows:
 
 
 def _gaussian(rows: Floats, landmarks: Floats) -> Floats:
-    squared = (rows**2).sum(axis=1)[:, None] + (landmarks**2).sum(axis=1) - 2 * rows @ landmarks.T
-    np.maximum(squared, 0.0, out=squared)
-    squared *= -0.5
-    return np.asarray(np.exp(squared, out=squared))
-
-
-@dataclass(frozen=True, eq=False)
-class _RidgeFit:
-    """Slopes (landmarks, outputs), intercepts, leave-one-out residuals, and the noise variance of each output."""
-
-    slopes: Floats
-    intercept: Floats
-    residuals: Floats
-    noise: Floats
-
-
-@dataclass(frozen=True, eq=False)
-class _RidgeProblem:
-    """Ridge regression of any targets on a kernel, for several penalties; each row is left out in closed form."""
-
-    used: Rows  # landmarks, of which the others are combinations
-    means: Floats
-    along: Floats  # rows along the principal axes
-    axes: Floats  # (used landmarks, axes)
-    lengths: Floats
-
-    @classmethod
-    def of(cls, kernel: Floats, of_landmarks: Floats) -> _RidgeProblem:
-        """Return the problem for the kernel of rows with landmarks, and of landmarks with each other (Nystroem)."""
-        from scipy.linalg.lapack import dpstrf, dtrtri
-
-        factor, pivots, rank, _ = dpstrf(of_landmarks, tol=_PRECISION, lower=1)
-        used = pivots[:rank] - 1
-        centred = kernel[:, used]
-        means = centred.mean(axis=0)
-        centred -= means
-        basis = np.tril(dtrtri(factor[:rank, :rank], lower=1)[0])
-        lengths, axes = np.linalg.eigh(basis @ (centred.T @ centred) @ basis.T)
-        axes = basis.T @ axes
-        return cls(used, means, centred @ axes, axes, np.maximum(lengths, 0.0))
-
-    def _shrinkage(self) -> Floats:
-        """Return the shrinkage of each axis for each penalty."""
-        return 1 / (self.lengths + _PENALTIES[:, None] * len(self.along))
-
-    def errors(self, targets: Floats) -> Floats:
-        """Return the mean squared leave-one-out error for each penalty, summed over targets."""
-        values, n, shrinkage = targets - targets.mean(axis=0), len(targets), self._shrinkage()
-        projections = self.along.T @ values
-        room = np.maximum(1 - 1 / n - (self.along**2) @ shrinkage.T, _LEAST_ROOM)
-        total = np.zeros(len(_PENALTIES))
-        for own, projection in zip(values.T, projections.T, strict=True):
-            left_out = (own[:, None] - self.along @ (shrinkage * projection).T) / room
-            total += (left_out**2).mean(axis=0)
-        return total
-
-    def best_penalty(self, targets: Floats) -> int:
-        """Return the position of the penalty with the smallest error."""
-        return int(self.errors(targets).argmin())
-
-    def fit(self, targets: Floats, penalty: int) -> _RidgeFit:
-        """Fit all targets with one penalty."""
-        level, n, shrinkage = targets.mean(axis=0), len(targets), self._shrinkage()[penalty]
-        values = targets - level
-        along = shrinkage[:, None] * (self.along.T @ values)
-        in_sample = values - self.along @ along
-        leverages = (self.along**2) @ shrinkage + 1 / n
-        left_out = in_sample / np.maximum(1 - leverages, _LEAST_ROOM)[:, None]
-        shares = self.lengths * shrinkage
-        degrees = n - 1 - float((2 * shares - shares**2).sum())
-        slopes = self.axes @ along
-        noise = (in_sample**2).sum(axis=0) / max(degrees, 1.0)
-        return _RidgeFit(slopes, level - self.means @ slopes, left_out, noise)
+    exponent = rows @ landmarks.T
+    exponent -= 0.5 * (rows**2).sum(axis=1)[:, None]
+    exponent -= 0.5 * (landmarks**2).sum(axis=1)
+    np.minimum(exponent, 0.0, out=exponent)
+    return np.asarray(np.exp(exponent, out=exponent))
