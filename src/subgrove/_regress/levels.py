@@ -27,7 +27,7 @@ _MAX_KEPT = 0.9
 _PRIOR_WEIGHTS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)  # share of the overall probabilities in each prediction
 _N_TREES = 60
 _N_TRIAL_TREES = TREES_AT_ONCE  # of the forests by which the node size is selected: the first of the larger one
-_NODE_SIZES = (20, 5, 60)
+_NODE_SIZES = (20, 60, 5)  # the last one is tried only where the second is not better than the first
 _EXPECTED = 0.92  # log score of the larger forest over that of the first small one, without their prior weights
 _MAX_SAMPLES = 2500  # rows that a tree is grown on
 _PRIOR_ROWS = 1.0  # rows with the overall shares that are added to each prediction
@@ -232,7 +232,7 @@ def fit_forest_levels(
 
     trials: dict[int, float] = {}
     for size in _NODE_SIZES:
-        if 2 * size <= len(code):
+        if 2 * size <= len(code) and trials.get(_NODE_SIZES[1], np.inf) >= trials.get(_NODE_SIZES[0], -np.inf):
             _, weight, scores = grown(size, _N_TRIAL_TREES)
             trials[size] = float(scores.mean())
             if _EXPECTED * (trials[size] - weight) > score and len(trials) == 1:
