@@ -216,12 +216,12 @@ class ForestColumns:
     def some(self, columns: npt.NDArray[np.intp]) -> ForestColumns:
         """Return some of the columns."""
         ranks, sizes, values, starts = self.ranked
-        chosen = ForestColumns(self.values[:, columns])
+        selected = ForestColumns(self.values[:, columns])
         ends = np.cumsum(sizes[columns], dtype=np.int64)
         own = [values[starts[at] : starts[at] + int(sizes[at])] for at in columns]
         ranked = ranks[columns], sizes[columns], np.concatenate(own), ends - sizes[columns]
-        chosen.__dict__["ranked"] = ranked
-        return chosen
+        selected.__dict__["ranked"] = ranked
+        return selected
 
 
 def grow_forest(
