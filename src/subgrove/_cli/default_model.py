@@ -96,7 +96,11 @@ class DefaultModel:
         """Return a column as numbers; levels are one-hot encoded for a forest."""
         if name in self.levels_:
             levels = self.levels_[name]
-            codes = values.astype("category").cat.set_categories(levels).cat.codes.to_numpy()  # -1 if missing or new
+            if values.dtype.name != "category":
+                values = values.astype("category")
+            if values.cat.categories is not levels and not values.cat.categories.equals(levels):
+                values = values.cat.set_categories(levels)
+            codes = values.cat.codes.to_numpy()  # -1 if missing or new
             if self.forest:
                 return np.asarray(codes[:, None] == np.arange(len(levels)), dtype=np.float64)
             return np.asarray(np.where(codes < 0, np.nan, codes))

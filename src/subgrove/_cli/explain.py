@@ -245,8 +245,9 @@ def _write_report(
         n_jobs=options.n_jobs,
         **settings,
     )
-    texts = {options.json: report.to_json(), options.markdown: report.to_markdown(), options.out: report.to_html()}
-    write_results(texts)  # the page last: it shows that all files are complete
+    makers = {options.json: report.to_json, options.markdown: report.to_markdown, options.out: report.to_html}
+    # The page last: it shows that all files are complete.
+    write_results({path: make() for path, make in makers.items() if path is not None})
     _print_importance(report.summary, output)
     output.note(*(f"Warning: {warning}" for warning in report.summary.warnings))
 

@@ -127,7 +127,8 @@ def _fit_and_score(
 
     def grow(columns: Floats) -> Any:
         least = _NUMERIC_NODE if task.numeric else _LEVELS_NODE
-        settings: dict[str, Any] = {"n_trees": n_trees, "min_node_size": least, "n_jobs": n_jobs}
+        codes = None if task.numeric else task.outputs[train].argmax(axis=1)
+        settings: dict[str, Any] = {"n_trees": n_trees, "min_node_size": least, "codes": codes, "n_jobs": n_jobs}
         return grow_forest(columns[train], task.outputs[train], seed=int(rng.integers(2**31)), **settings)
 
     used = np.arange(len(task.columns))

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from subgrove._core.kinds import Floats, Rows
+from subgrove._data.columns import ColumnInfo
 from subgrove._effects.predict import EffectPredictor, changed_rows
 from subgrove._effects.subgroup_rows import FeatureData, GridBlock, PredictionRequest
 from subgrove._models.tree_ensemble.places import Places
@@ -34,6 +35,9 @@ def summaries_from_trees(work: Sequence[Work]) -> tuple[list[list[Floats]], str]
     over the trees then serves all of them. Check rows are counted by the first predictor.
     """
     requests = [request for _, some in work for request in some]
+    infos: dict[str, ColumnInfo] = {}
+    if any(infos.setdefault(info.name, info) != info for each in requests for info in each.rows.data.infos):
+        return [], "a column is read in two ways"
     first, grids = work[0][0], _Grids.of(requests)
     trusted = trusted_steps(first.model, grids.data.X, [grids.points_table], grids.check)
     if trusted.steps is None:

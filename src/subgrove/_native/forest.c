@@ -14,6 +14,7 @@
 #define MIN_DECREASE 1e-12 /* smallest decrease of a node's sum of squares by a split, relative to it */
 #define MIN_SPREAD 1e-26   /* smallest variance of a node relative to its squared mean: below it is rounding */
 #define MAX_ROWS (1 << 26)
+#define ROWS_AT_ONCE 16 /* out-of-bag rows that are predicted in turn */
 
 typedef struct {
     int32_t *feature;  /* -1 in leaves */
@@ -178,23 +179,44 @@ static void grow_tree(const Task *task, Workspace *work, Nodes *nodes, uint64_t 
     }
 }
 
+/* The leaves of some rows. They take their steps in turn, so that the processor need not wait for each of them. */
+static void find_leaves(const Task *task, const Nodes *nodes, const uint32_t *rows, size_t count, int32_t *leaves)
+{
+    int moved = 1;
+    memset(leaves, 0, sizeof(int32_t) * count);
+    while (moved) {
+        moved = 0;
+        for (size_t r = 0; r < count; r++) {
+            const int32_t node = leaves[r];
+            if (nodes->feature[node] < 0)
+                continue;
+            size_t column = (size_t)nodes->feature[node];
+            uint32_t rank = task->ranks[column * task->n + rows[r]];
+            int left = rank == task->missing[column] ? nodes->missing_left[node] : rank <= nodes->cut[node];
+            leaves[r] = nodes->child[node] + !left;
+            moved = 1;
+        }
+    }
+}
+
 /* Add the predictions of a tree for its out-of-bag rows. */
 static void add_out_of_bag(const Task *task, const Workspace *work, const Nodes *nodes, double *oob_sum,
                            double *oob_count)
 {
-    for (size_t i = 0; i < task->n; i++) {
-        if (work->weights[i] > 0.0)
+    uint32_t rows[ROWS_AT_ONCE];
+    int32_t leaves[ROWS_AT_ONCE];
+    for (size_t i = 0, count = 0; i < task->n; i++) {
+        rows[count] = (uint32_t)i;
+        count += !(work->weights[i] > 0.0);
+        if (count < ROWS_AT_ONCE && i + 1 < task->n)
             continue;
-        int32_t node = 0;
-        while (nodes->feature[node] >= 0) {
-            size_t column = (size_t)nodes->feature[node];
-            uint32_t rank = task->ranks[column * task->n + i];
-            int left = rank == task->missing[column] ? nodes->missing_left[node] : rank <= nodes->cut[node];
-            node = nodes->child[node] + !left;
+        find_leaves(task, nodes, rows, count, leaves);
+        for (size_t r = 0; r < count; r++) {
+            for (size_t j = 0; j < task->k; j++)
+                oob_sum[rows[r] * task->k + j] += nodes->values[(size_t)leaves[r] * task->k + j];
+            oob_count[rows[r]] += 1.0;
         }
-        for (size_t j = 0; j < task->k; j++)
-            oob_sum[i * task->k + j] += nodes->values[(size_t)node * task->k + j];
-        oob_count[i] += 1.0;
+        count = 0;
     }
 }
 
@@ -205,12 +227,14 @@ static void free_workspace(Workspace *work)
                       work->missing_sums, work->shares, work->codes, work->heads};
     for (size_t i = 0; i < sizeof(memory) / sizeof(*memory); i++)
         free(memory[i]);
+    free_indicators(&work->indicators);
 }
 
 static int make_workspace(const Task *task, Workspace *work)
 {
     const size_t n = task->n, k = task->k;
     size_t ranks = 0;
+    memset(&work->indicators, 0, sizeof(Indicators)), work->node = 0;
     for (size_t c = 0; c < task->p; c++)
         ranks = task->missing[c] > ranks ? task->missing[c] : ranks;
     ranks = ranks < DENSE * n ? ranks + 1 : DENSE * n;
@@ -322,6 +346,11 @@ static PyObject *grow(PyObject *self, PyObject *args)
         free_workspace(&work);
         release_buffers(v, 15);
         return NULL;
+    }
+    if (find_indicators(&task, work.any_missing, &work.indicators)) {
+        free_workspace(&work);
+        release_buffers(v, 15);
+        return PyErr_NoMemory();
     }
     const uint64_t *seeds = v[5].buf;
     int32_t *counts = v[11].buf;

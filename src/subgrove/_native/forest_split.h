@@ -49,6 +49,17 @@ typedef struct {
     double min_node_weight;
 } Task;
 
+/* Columns of two values of which no row has the larger value in two of a group (`forest_indicators.h`). */
+typedef struct {
+    uint32_t *group; /* p: number of the group of a column, or NO_GROUP */
+    uint16_t *place; /* p: from 1 on within the group */
+    uint16_t *which; /* groups x n: place of the column with the larger value; 0 if there is none */
+    size_t *sizes;   /* number of columns of a group */
+    size_t *starts;  /* where the sums of a group are */
+    uint64_t *nodes; /* the node that they are of */
+    double *sums;    /* k + 1 per place */
+} Indicators;
+
 typedef struct {
     uint32_t *rows;    /* rows of the bootstrap sample; those of a node are contiguous */
     uint32_t *scratch; /* for partitioning them */
@@ -65,6 +76,8 @@ typedef struct {
     int32_t *codes;              /* of the rows of the current node */
     uint32_t *heads;             /* first row of each rank */
     uint32_t *stack;             /* (node, first row, number of rows) */
+    Indicators indicators;
+    uint64_t node; /* number of the nodes that were cut so far */
 } Workspace;
 
 /* A cut decreases the sum of squares of a node by weight * square / product, product = left weight * right weight. Cuts
@@ -274,6 +287,7 @@ static inline int column_cuts(Workspace *work, const Column *column, const size_
 }
 
 #include "forest_classes.h"
+#include "forest_indicators.h"
 
 /* The same with loops for the usual numbers of outputs. */
 static int known_cuts(Workspace *work, const Column *column, size_t k, int has_missing, Scan scan, Cut *best)
@@ -297,7 +311,9 @@ static int try_column(const Task *task, Workspace *work, const uint32_t *rows, s
     memset(work->left, 0, sizeof(double) * k);
     if (work->any_missing[number])
         scan.missing_weight = task->codes ? count_missing(work, &column, k) : sum_missing(work, &column, k);
-    if (task->codes)
+    if (work->indicators.group[number] != NO_GROUP)
+        varies = indicator_cut(task, work, &column, number, &scan, best);
+    else if (task->codes)
         varies = class_cuts(work, &column, k, &scan, best);
     else
         varies = known_cuts(work, &column, k, scan.missing_weight > 0.0, scan, best);
@@ -313,6 +329,7 @@ static Cut best_cut(const Task *task, Workspace *work, const uint32_t *rows, siz
 {
     Cut best = {0.0, 1.0, -1, 0, 0, 0, 0};
     size_t n_tried = 0;
+    work->node++;
     for (size_t c = 0; c < task->p && n_tried < task->max_features; c++) {
         size_t at = c + below(state, (uint32_t)(task->p - c));
         uint32_t column = work->columns[at];

@@ -19,7 +19,7 @@ from subgrove._core.execution import effective_jobs
 from subgrove._core.kinds import Floats
 from subgrove._native import loader
 
-_TREES_AT_ONCE = 16  # grown by one task; fixed, so that sums over trees do not depend on the number of jobs
+TREES_AT_ONCE = 16  # grown by one task; fixed, so that sums over trees do not depend on the number of jobs
 _NUMBERS_AT_ONCE = 2**15  # of rows predicted by one task: few enough to stay near the processor for all trees
 _NODE = np.dtype([("threshold", np.float64), ("column", np.int32), ("child", np.int32)])
 
@@ -179,8 +179,53 @@ class RandomForest:
         return {name: value for name, value in self.__dict__.items() if name != "_nodes"}
 
 
+@dataclass(frozen=True, eq=False)
+class ForestColumns:
+    """Predictors of a forest with the ranks of their values, which several forests on the same rows share.
+
+    Attributes
+    ----------
+    values : float array (rows, columns)
+        The predictors.
+    """
+
+    values: Floats
+
+    @cached_property
+    def ranked(self) -> tuple[npt.NDArray[Any], ...]:
+        """Ranks by column, the rank of missing values, which come last, sorted values, and where a column starts."""
+        n, p = self.values.shape
+        ranks = np.empty((p, n), dtype=np.uint32)
+        sizes = np.empty(p, dtype=np.int64)
+        values = []
+        step = max(1, _NUMBERS_AT_ONCE // max(n, 1))  # columns at once: few rows, many of them
+        for start in range(0, p, step):
+            part = slice(start, start + step)
+            columns = np.ascontiguousarray(self.values[:, part].T)
+            order = np.argsort(columns, axis=1)
+            columns = np.take_along_axis(columns, order, axis=1)
+            known = ~np.isnan(columns)  # missing ones are last
+            first = known.copy()
+            first[:, 1:] &= columns[:, 1:] != columns[:, :-1]
+            sizes[part] = first.sum(axis=1)
+            place = np.where(known, np.cumsum(first, axis=1) - 1, sizes[part, None])
+            np.put_along_axis(ranks[part], order, place.astype(np.uint32), axis=1)
+            values.append(columns[first])
+        return ranks, sizes.astype(np.uint32), np.concatenate(values), np.cumsum(sizes) - sizes
+
+    def some(self, columns: npt.NDArray[np.intp]) -> ForestColumns:
+        """Return some of the columns."""
+        ranks, sizes, values, starts = self.ranked
+        selected = ForestColumns(self.values[:, columns])
+        ends = np.cumsum(sizes[columns], dtype=np.int64)
+        own = [values[starts[at] : starts[at] + int(sizes[at])] for at in columns]
+        ranked = ranks[columns], sizes[columns], np.concatenate(own), ends - sizes[columns]
+        selected.__dict__["ranked"] = ranked
+        return selected
+
+
 def grow_forest(
-    predictors: Floats,
+    predictors: Floats | ForestColumns,
     outputs: Floats,
     *,
     n_trees: int = 500,
@@ -190,30 +235,35 @@ def grow_forest(
     codes: npt.NDArray[Any] | None = None,
     max_samples: int | None = None,
     n_jobs: int | None = None,
+    grown: dict[int, tuple[Any, ...]] | None = None,
 ) -> Any:
     """Grow a forest that predicts the outputs (one column for each) from predictors, which may have missing values.
 
     A node of at most `min_node_size` rows is not split; `tried` columns, drawn at random, compete for a split, the
     rounded-down root of their number if not given. If the outputs are indicators of classes, `codes` are the classes
     of the rows: the forest is then the same up to rounding, and grown faster. `max_samples` is the largest number of
-    rows that a tree is grown on. The forest is the same for any `n_jobs`.
+    rows that a tree is grown on. The forest is the same for any `n_jobs`. `grown` keeps trees, `TREES_AT_ONCE` by
+    `TREES_AT_ONCE`, for a forest that differs in its number of trees only.
     """
-    n_columns = predictors.shape[1]
+    columns = predictors if isinstance(predictors, ForestColumns) else ForestColumns(predictors)
+    n_rows, n_columns = columns.values.shape
     tried = max(1, int(np.sqrt(n_columns))) if tried is None else tried
     if loader.forest is None:
         loader.warn_forest_fallback()
-        return grow_sklearn_forest(predictors, outputs, n_trees, min_node_size, tried, seed, n_jobs, max_samples)
-    ranked, n_drawn = _ranked(predictors), min(len(predictors), max_samples or len(predictors))
+        return grow_sklearn_forest(columns.values, outputs, n_trees, min_node_size, tried, seed, n_jobs, max_samples)
+    n_drawn, kept = min(n_rows, max_samples or n_rows), {} if grown is None else grown
     mean = outputs.mean(axis=0)
     classes = None if codes is None else np.ascontiguousarray(codes, dtype=np.int32)
     centred = np.ascontiguousarray(outputs - mean) if codes is None else -mean
     seeds = np.random.default_rng(seed).integers(2**64, size=n_trees, dtype=np.uint64)
-    shares = [seeds[at : at + _TREES_AT_ONCE] for at in range(0, n_trees, _TREES_AT_ONCE)]
+    shares = {at: seeds[at : at + TREES_AT_ONCE] for at in range(0, n_trees, TREES_AT_ONCE)}
+    missing = [at for at, share in shares.items() if at not in kept or len(kept[at][0]) != len(share)]
 
-    def work(share: npt.NDArray[np.uint64]) -> tuple[Any, ...]:
-        return _grow_some(ranked, centred, classes, share, n_drawn, min_node_size + 1.0, tried)
+    def work(at: int) -> tuple[Any, ...]:
+        return _grow_some(columns.ranked, centred, classes, shares[at], n_drawn, min_node_size + 1.0, tried)
 
-    *arrays, out_of_bag_sums, out_of_bag_counts = zip(*_in_threads(work, shares, n_jobs), strict=True)
+    kept |= zip(missing, _in_threads(work, missing, n_jobs), strict=True)
+    *arrays, out_of_bag_sums, out_of_bag_counts = zip(*(kept[at] for at in shares), strict=True)
     sizes, feature, child, threshold, missing_left, values = map(np.concatenate, arrays)
     if int(sizes.sum(dtype=np.int64)) >= 2**31:
         raise MemoryError("the forest has more nodes than 32 bits can count; grow fewer trees, or larger leaves.")
@@ -232,28 +282,6 @@ def grow_forest(
         n_columns=n_columns,
         n_jobs=n_jobs,
     )
-
-
-def _ranked(predictors: Floats) -> tuple[npt.NDArray[Any], ...]:
-    """Return ranks by column, the rank of missing values, which come last, sorted values, and where a column starts."""
-    n, p = predictors.shape
-    ranks = np.empty((p, n), dtype=np.uint32)
-    sizes = np.empty(p, dtype=np.int64)
-    values = []
-    step = max(1, _NUMBERS_AT_ONCE // max(n, 1))  # columns at once: few rows, many of them
-    for start in range(0, p, step):
-        part = slice(start, start + step)
-        columns = np.ascontiguousarray(predictors[:, part].T)
-        order = np.argsort(columns, axis=1)
-        columns = np.take_along_axis(columns, order, axis=1)
-        known = ~np.isnan(columns)  # missing ones are last
-        first = known.copy()
-        first[:, 1:] &= columns[:, 1:] != columns[:, :-1]
-        sizes[part] = first.sum(axis=1)
-        place = np.where(known, np.cumsum(first, axis=1) - 1, sizes[part, None])
-        np.put_along_axis(ranks[part], order, place.astype(np.uint32), axis=1)
-        values.append(columns[first])
-    return ranks, sizes.astype(np.uint32), np.concatenate(values), np.cumsum(sizes) - sizes
 
 
 def _grow_some(

@@ -15,6 +15,7 @@ from subgrove._core.validate import warn
 from subgrove._data.encode import Design, is_extreme
 from subgrove._data.table import Table
 from subgrove._native import loader
+from subgrove._regress.forest import ForestColumns
 
 N_FOLDS = 5
 RIDGE = 1e-9  # makes the equations of identical columns solvable
@@ -73,6 +74,13 @@ class FoldGrams:
     def n_rows(self) -> int:
         """Number of rows."""
         return len(self.order)
+
+    @cached_property
+    def forest_columns(self) -> ForestColumns:
+        """The design matrix as predictors of forests, with rows in their own order."""
+        in_row_order = np.empty_like(self.values)
+        in_row_order[self.order] = self.values
+        return ForestColumns(in_row_order)
 
     @cached_property
     def moments(self) -> FoldMoments:

@@ -29,18 +29,19 @@ from subgrove._regress.gram import FoldGrams, exceeds_standard_error
 
 _CLIP = 4.0  # standard deviations at which columns are clipped
 _PENALTIES = 10.0 ** np.arange(-6, -0.9, 0.5)  # as shares of the number of rows
+_PRECISION = 1e-8  # of the kernel; landmarks that are not needed for it are left out
+_LEAST_ROOM = 1e-6  # of 1 minus the leverage: a larger one would make the errors of interpolations look small
+_BLOCK_ROWS = 1000
 _SEARCH_ROWS, _SEARCH_LANDMARKS = 600, 80
 _MAX_ROWS, _MAX_LANDMARKS = 5000, 250
 _MOST_COLUMNS = 5
 _STARTS = ((0.3, 1.0, 3.0, 10.0), (0.3, 0.8, 2.0, 5.0), (0.3, 0.8, 2.0), (0.3, 0.8))  # by number of columns
-_JITTER = 1e-7  # added to the diagonal of the kernel of the landmarks, which may be singular
 _FEW_VALUES, _FEW_VALUES_OF = 31, 1000  # of a number whose values may have indicators, in its first rows
 _SAME = 1e-9  # difference of equal values, in standard deviations
 _MIN_GAIN = 0.01  # relative decrease of the error for which a width is changed
 _PILOT_TREES, _PILOT_ROWS, _PILOT_NODE = 20, 1000, 15
 _SHUFFLED_ROWS = 200
 _MIN_ROWS = 40
-_LEAST_ROOM = 1e-6  # of 1 minus the leverage: a larger one would make the errors of interpolations look small
 _PROJECTIONS = 3
 
 
@@ -239,19 +240,21 @@ def fit_kernel(
         return None
     scaled, rows = columns[:, used] * widths[used], np.sort(order[:_MAX_ROWS])
     landmarks = scaled[_spread_landmarks(scaled, order, _MAX_LANDMARKS)]
-    problem = _RidgeProblem.of(_gaussian(scaled[rows], landmarks), _gaussian(landmarks, landmarks))
-    fit = problem.fit(values[rows], problem.best_penalty(few[rows]))
-    left_out = fit.residuals
+    needed, basis = _orthonormal(_gaussian(landmarks, landmarks))
+    landmarks = landmarks[needed]
+    problem = _RidgeProblem.of(_gaussian(scaled[rows], landmarks), basis)
+    slopes, intercept, residuals, noise = problem.fit(values[rows], problem.best_penalty(few[rows]))
+    left_out = residuals
     if len(rows) < len(values):
-        left_out = values - fit.intercept - _gaussian(scaled, landmarks) @ fit.slopes
-        left_out[rows] = fit.residuals
+        left_out = values - intercept - _gaussian(scaled, landmarks) @ slopes
+        left_out[rows] = residuals
     if not exceeds_standard_error((values**2 - left_out**2).sum(axis=1)):
         return None
     used_parts = tuple(parts[at] for at in used)
-    predictor = KernelPredictor(used_parts, widths[used], landmarks, fit.slopes, fit.intercept, grams.design)
+    predictor = KernelPredictor(used_parts, widths[used], landmarks, slopes, intercept, grams.design)
     in_row_order = np.empty_like(left_out)
     in_row_order[grams.order] = left_out
-    return KernelFit(predictor, in_row_order, fit.noise)
+    return KernelFit(predictor, in_row_order, noise)
 
 
 def _kernel_columns(grams: FoldGrams, pilot: PilotForest) -> tuple[list[DesignColumn | ValueIndicator], Floats, Rows]:
@@ -295,7 +298,8 @@ def _search_widths(columns: Floats, units: Rows, target: Floats, order: Rows, n_
     def error_of(key: tuple[float, ...]) -> float:
         used = [at for at, width in enumerate(key) if width]
         kernel = np.exp(sum(key[at] ** 2 * distances[at] for at in used))
-        return float(_RidgeProblem.of(kernel, kernel[: kernel.shape[1]]).errors(values).min())
+        needed, basis = _orthonormal(kernel[: kernel.shape[1]])
+        return float(_RidgeProblem.of(kernel[:, needed], basis).errors(values).min())
 
     def error(by_unit: Floats) -> float:
         return error_of(tuple(by_unit.tolist()))
@@ -326,20 +330,19 @@ def _spread_landmarks(scaled: Floats, order: Rows, most: int) -> Rows:
 
 
 def _gaussian(rows: Floats, landmarks: Floats) -> Floats:
-    squared = (rows**2).sum(axis=1)[:, None] + (landmarks**2).sum(axis=1) - 2 * rows @ landmarks.T
-    np.maximum(squared, 0.0, out=squared)
-    squared *= -0.5
-    return np.asarray(np.exp(squared, out=squared))
+    exponent = rows @ landmarks.T
+    exponent -= 0.5 * (rows**2).sum(axis=1)[:, None]
+    exponent -= 0.5 * (landmarks**2).sum(axis=1)
+    np.minimum(exponent, 0.0, out=exponent)
+    return np.asarray(np.exp(exponent, out=exponent))
 
 
-@dataclass(frozen=True, eq=False)
-class _RidgeFit:
-    """Slopes (landmarks, outputs), intercepts, leave-one-out residuals, and the noise variance of each output."""
+def _orthonormal(of_landmarks: Floats) -> tuple[Rows, Floats]:
+    """Return landmarks that all others are combinations of, and the rows of a matrix that makes them orthonormal."""
+    from scipy.linalg.lapack import dpstrf, dtrtri
 
-    slopes: Floats
-    intercept: Floats
-    residuals: Floats
-    noise: Floats
+    factor, pivots, rank, _ = dpstrf(of_landmarks, tol=_PRECISION, lower=1)
+    return pivots[:rank] - 1, np.tril(dtrtri(factor[:rank, :rank], lower=1)[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -352,16 +355,13 @@ class _RidgeProblem:
     lengths: Floats
 
     @classmethod
-    def of(cls, kernel: Floats, of_landmarks: Floats) -> _RidgeProblem:
-        """Return the problem for the kernel of rows with landmarks, and of landmarks with each other (Nystroem)."""
-        from scipy.linalg.lapack import dtrtri
-
+    def of(cls, kernel: Floats, basis: Floats) -> _RidgeProblem:
+        """Return the problem for the kernel of rows with landmarks (Nystroem), which is centred in place."""
         means = kernel.mean(axis=0)
-        centred = kernel - means
-        basis, _ = dtrtri(np.linalg.cholesky(of_landmarks + _JITTER * np.eye(len(of_landmarks))), lower=1)
-        lengths, axes = np.linalg.eigh(basis @ (centred.T @ centred) @ basis.T)
+        kernel -= means
+        lengths, axes = np.linalg.eigh(basis @ (kernel.T @ kernel) @ basis.T)
         axes = basis.T @ axes
-        return cls(means, centred @ axes, axes, np.maximum(lengths, 0.0))
+        return cls(means, kernel @ axes, axes, np.maximum(lengths, 0.0))
 
     def _shrinkage(self) -> Floats:
         """Return the shrinkage of each axis for each penalty."""
@@ -371,27 +371,31 @@ class _RidgeProblem:
         """Return the mean squared leave-one-out error for each penalty, summed over targets."""
         values, n, shrinkage = targets - targets.mean(axis=0), len(targets), self._shrinkage()
         projections = self.along.T @ values
-        room = np.maximum(1 - 1 / n - (self.along**2) @ shrinkage.T, _LEAST_ROOM)
         total = np.zeros(len(_PENALTIES))
-        for own, projection in zip(values.T, projections.T, strict=True):
-            left_out = (own[:, None] - self.along @ (shrinkage * projection).T) / room
-            total += (left_out**2).mean(axis=0)
-        return total
+        for at in range(0, n, _BLOCK_ROWS):  # that stay near the processor
+            some = slice(at, at + _BLOCK_ROWS)
+            along = self.along[some]
+            room = np.maximum(1 - 1 / n - (along**2) @ shrinkage.T, _LEAST_ROOM)
+            for own, projection in zip(values[some].T, projections.T, strict=True):
+                left_out = own[:, None] - along @ (shrinkage * projection).T
+                left_out /= room
+                total += np.einsum("ij,ij->j", left_out, left_out)
+        return total / n
 
     def best_penalty(self, targets: Floats) -> int:
         """Return the position of the penalty with the smallest error."""
         return int(self.errors(targets).argmin())
 
-    def fit(self, targets: Floats, penalty: int) -> _RidgeFit:
-        """Fit all targets with one penalty."""
+    def fit(self, targets: Floats, penalty: int) -> tuple[Floats, Floats, Floats, Floats]:
+        """Return slopes, intercepts, leave-one-out residuals and the noise variance of each output for one penalty."""
         level, n, shrinkage = targets.mean(axis=0), len(targets), self._shrinkage()[penalty]
         values = targets - level
         along = shrinkage[:, None] * (self.along.T @ values)
         in_sample = values - self.along @ along
-        leverages = (self.along**2) @ shrinkage + 1 / n
+        leverages = np.einsum("ij,ij,j->i", self.along, self.along, shrinkage) + 1 / n
         left_out = in_sample / np.maximum(1 - leverages, _LEAST_ROOM)[:, None]
         shares = self.lengths * shrinkage
         degrees = n - 1 - float((2 * shares - shares**2).sum())
         slopes = self.axes @ along
         noise = (in_sample**2).sum(axis=0) / max(degrees, 1.0)
-        return _RidgeFit(slopes, level - self.means @ slopes, left_out, noise)
+        return slopes, level - self.means @ slopes, left_out, noise

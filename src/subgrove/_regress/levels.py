@@ -6,6 +6,7 @@ Each is fitted with held-out log scores of the rows. `fit_kernel_levels` regress
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -17,7 +18,7 @@ from subgrove._core.kinds import Floats, Rows
 from subgrove._core.text import first_of
 from subgrove._data.encode import Design, DesignColumn
 from subgrove._data.table import Table
-from subgrove._regress.forest import grow_forest
+from subgrove._regress.forest import TREES_AT_ONCE, grow_forest
 from subgrove._regress.gram import FoldGrams
 from subgrove._regress.kernel import KernelPredictor, PilotForest, PredictorSum, fit_kernel
 from subgrove._regress.linear import fit_sparse_linear
@@ -25,8 +26,8 @@ from subgrove._regress.linear import fit_sparse_linear
 _MAX_KEPT = 0.9
 _PRIOR_WEIGHTS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)  # share of the overall probabilities in each prediction
 _N_TREES = 60
-_N_TRIAL_TREES = 15  # of the forests by which the node size is selected
-_NODE_SIZES = (20, 5, 60)
+_N_TRIAL_TREES = TREES_AT_ONCE  # of the forests by which the node size is selected: the first of the larger one
+_NODE_SIZES = (20, 60, 5)  # the last one is tried only where the second is not better than the first
 _EXPECTED = 0.92  # log score of the larger forest over that of the first small one, without their prior weights
 _MAX_SAMPLES = 2500  # rows that a tree is grown on
 _PRIOR_ROWS = 1.0  # rows with the overall shares that are added to each prediction
@@ -207,8 +208,7 @@ def fit_forest_levels(
     parts = grams.design.allowed(names, log_scales=False)
     if len(values) < 2 or not len(parts):
         return None
-    predictors = np.empty((len(code), len(parts)))
-    predictors[grams.order] = grams.values[:, parts]
+    predictors, trees = grams.forest_columns.some(parts), defaultdict[int, dict[int, Any]](dict)
     outputs = (code[:, None] == np.arange(len(values))).astype(np.float64)
     shares = outputs.mean(axis=0)
 
@@ -224,6 +224,7 @@ def fit_forest_levels(
             codes=code,
             max_samples=_MAX_SAMPLES,
             n_jobs=1,
+            grown=trees[size],
         )
         weight = _PRIOR_ROWS / (_PRIOR_ROWS + size)
         known = np.where(np.isnan(forest.out_of_bag), shares, forest.out_of_bag)
@@ -231,7 +232,7 @@ def fit_forest_levels(
 
     trials: dict[int, float] = {}
     for size in _NODE_SIZES:
-        if 2 * size <= len(code):
+        if 2 * size <= len(code) and trials.get(_NODE_SIZES[1], np.inf) >= trials.get(_NODE_SIZES[0], -np.inf):
             _, weight, scores = grown(size, _N_TRIAL_TREES)
             trials[size] = float(scores.mean())
             if _EXPECTED * (trials[size] - weight) > score and len(trials) == 1:
@@ -314,7 +315,7 @@ def fit_ordered_levels(
         location, residuals = PredictorSum(location, smooth.predictor), smooth.residuals[:, 0]
     best: LevelsFit | None = None
     for link in ("probit", "logit"):
-        cuts, slope = _fit_thresholds(code, scores - residuals, shares, _link(link))
+        cuts, slope = _fit_thresholds(code, scores - residuals, shares, link)
         predicted = _probabilities(cuts, slope, scores - residuals, _link(link))
         found = log_scores((1 - _FLAT) * predicted + _FLAT * shares, code)
         if best is None or found.mean() < best.scores.mean():
@@ -328,25 +329,42 @@ def _probabilities(cuts: Floats, slope: float, location: Floats, link: Callable[
     return np.maximum(np.diff(ends, axis=1), _LEAST)
 
 
-def _fit_thresholds(
-    code: Rows, location: Floats, shares: Floats, link: Callable[[Floats], Floats]
-) -> tuple[Floats, float]:
+def _fit_thresholds(code: Rows, location: Floats, shares: Floats, name: str) -> tuple[Floats, float]:
     """Return the thresholds and the slope of the largest likelihood, given the location of each row."""
     from scipy.optimize import minimize
     from scipy.special import ndtri
 
+    link = _link(name)
+
+    def density(at: Floats) -> Floats:
+        if name == "probit":
+            return np.asarray(np.exp(-(at**2) / 2) / np.sqrt(2 * np.pi))
+        share = link(at)
+        return np.asarray(share * (1 - share))
+
     spread = float(location.std()) or 1.0
     start = 1.7 * ndtri(np.cumsum(shares)[:-1])
-    rows = np.arange(len(code))
+    above, below, n = np.minimum(code, len(start) - 1), np.maximum(code - 1, 0), len(code)
+    has_above, has_below = code < len(start), code > 0
 
     def unpacked(parameters: Floats) -> tuple[Floats, float]:
         steps = np.exp(parameters[1:-1])
         return np.concatenate([parameters[:1], parameters[0] + np.cumsum(steps)]), parameters[-1] / spread
 
-    def cost(parameters: Floats) -> float:
+    def cost(parameters: Floats) -> tuple[float, Floats]:
+        """Return minus the mean log-likelihood, and its gradient."""
         cuts, slope = unpacked(parameters)
-        return float(-np.log(_probabilities(cuts, slope, location, link)[rows, code]).mean())
+        upper, lower = cuts[above] - slope * location, cuts[below] - slope * location
+        up, low = np.where(has_above, link(upper), 1.0), np.where(has_below, link(lower), 0.0)
+        shown = np.maximum(up - low, _LEAST)
+        weight = np.where(up - low > _LEAST, -1 / (n * shown), 0.0)
+        of_upper, of_lower = weight * has_above * density(upper), weight * has_below * density(lower)
+        by_cut = np.bincount(above, of_upper, len(cuts)) - np.bincount(below, of_lower, len(cuts))
+        later = np.cumsum(by_cut[::-1])[::-1]  # a step moves all later cuts
+        by_slope = -float(((of_upper - of_lower) * location).sum()) / spread
+        gradient = np.concatenate([later[:1], later[1:] * np.exp(parameters[1:-1]), [by_slope]])
+        return float(-np.log(shown).mean()), gradient
 
     first = np.concatenate([start[:1], np.log(np.maximum(np.diff(start), 1e-3)), [1.0]])
-    found = minimize(cost, first, method="L-BFGS-B", options={"maxiter": 60})
+    found = minimize(cost, first, jac=True, method="L-BFGS-B", options={"maxiter": 60})
     return unpacked(found.x)

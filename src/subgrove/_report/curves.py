@@ -6,10 +6,9 @@ trees can be read.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from itertools import product
+from itertools import chain, product
 from typing import Any
 
 import numpy as np
@@ -20,9 +19,11 @@ from subgrove._core.kinds import Floats
 from subgrove._core.text import number, percent
 from subgrove._data.columns import ColumnInfo
 from subgrove._data.table import TypedColumn
-from subgrove._effects import Effect, InteractionStrength, effect
+from subgrove._effects import Effect, InteractionStrength
 from subgrove._effects.curves import Curve
+from subgrove._effects.effect import effects_in_memory
 from subgrove._effects.grid import has_levels, point_text
+from subgrove._effects.plan import EffectSpec
 from subgrove._report.inputs import ReportInputs
 from subgrove._report.model_summary import InteractionSummary
 from subgrove._report.summary import Distribution, ReportCurve
@@ -37,6 +38,8 @@ BINS = 20
 MOST_LEVELS = 30
 """Number of levels that are shown, the most frequent ones; the others are pooled."""
 POOLED = "other levels"
+GRID_RESOLUTION = 20
+"""Number of grid points of a numeric feature."""
 _DIGITS = 7  # of the numbers of curves
 _LABELS = 5  # on the axis of dates
 _PAIRED = 12  # features, the most important ones, of which all pairs are compared
@@ -69,32 +72,56 @@ class LabelShares:
         return same
 
 
-def curves_of(inputs: ReportInputs, feature: str, partition: Partition | None) -> FeatureCurves:
-    """Return the curves of one feature, or the reason why there are none."""
+def curves_of_features(
+    inputs: ReportInputs, features: Sequence[str], partitions: Mapping[str, Partition]
+) -> dict[str, FeatureCurves]:
+    """Return the curves of each feature, or the reason why it has none.
+
+    The curves of all features are computed together, so that one pass over the trees of a model serves all of them. If
+    this fails, they are computed one by one, to find out which ones cannot be.
+    """
     try:
-        return _curves(inputs, feature, partition)
+        return _together(inputs, {feature: _specs(inputs, feature, partitions.get(feature)) for feature in features})
     except ModelError:
         raise
     except SubgroveError as error:
-        return FeatureCurves(error=str(error))
+        if len(features) == 1:
+            return {features[0]: FeatureCurves(error=str(error))}
+    found: dict[str, FeatureCurves] = {}
+    for feature in features:
+        found |= curves_of_features(inputs, [feature], partitions)
+    return found
 
 
-def _curves(inputs: ReportInputs, feature: str, partition: Partition | None) -> FeatureCurves:
-    model, series = inputs.model, inputs.drawn.table.series(feature)
-    if inputs.task == "classification" and hasattr(model, "predict") and not hasattr(model, "predict_proba"):
-        model = LabelShares(model, inputs.classes)
-    grid = None
+def _specs(inputs: ReportInputs, feature: str, partition: Partition | None) -> list[EffectSpec]:
+    """Return the arguments of the PDP and ALE of a feature over all rows, and of its PDP in subgroups."""
+    series, grid = inputs.drawn.table.series(feature), None
     if series.info.kind != "numeric":
         shown, pooled = _shown_levels(series)
         grid = [series.info.levels[at] for at in shown] if pooled else None
-    draw = partial(effect, model, inputs.drawn.X, feature, grid=grid, n_jobs=inputs.n_jobs)
-    effects = [draw(subgroups=None), draw(kind="ale")]
-    lines = [replace(line, mean=_row_mean(line, series)) for one in effects for line in _lines(inputs, one)]
+    wanted: list[tuple[str, Partition | None]] = [("pdp", None), ("ale", None)]
     if partition is not None and len(partition) > 1:
-        effects.append(draw(kind="pdp", subgroups=partition))
-        lines += _lines(inputs, effects[-1], in_subgroups=True)
-    labels = _labels(effects[0].infos[0], [line for line in lines if line.kind == "pdp"])
-    return FeatureCurves(tuple(lines), labels, sum(one.n_rows_predicted for one in effects))
+        wanted.append(("pdp", partition))
+    options = False, grid, GRID_RESOLUTION, None, None, inputs.n_jobs
+    return [EffectSpec.of(feature, kind, subgroups, *options) for kind, subgroups in wanted]
+
+
+def _together(inputs: ReportInputs, specs: Mapping[str, list[EffectSpec]]) -> dict[str, FeatureCurves]:
+    model = inputs.model
+    if inputs.task == "classification" and hasattr(model, "predict") and not hasattr(model, "predict_proba"):
+        model = LabelShares(model, inputs.classes)
+    effects = iter(effects_in_memory(model, inputs.drawn.X, None, [*chain(*specs.values())]))
+    found = {}
+    for feature, own in specs.items():
+        everywhere, in_subgroups = [next(effects) for _ in own[:2]], [next(effects) for _ in own[2:]]
+        series = inputs.drawn.table.series(feature)
+        lines = [replace(line, mean=_row_mean(line, series)) for one in everywhere for line in _lines(inputs, one)]
+        for one in in_subgroups:
+            lines += _lines(inputs, one, in_subgroups=True)
+        labels = _labels(everywhere[0].infos[0], [line for line in lines if line.kind == "pdp"])
+        n_rows = sum(one.n_rows_predicted for one in (*everywhere, *in_subgroups))
+        found[feature] = FeatureCurves(tuple(lines), labels, n_rows)
+    return found
 
 
 def level_codes(series: TypedColumn) -> npt.NDArray[np.intp]:

@@ -21,7 +21,7 @@ from subgrove._importance.result import ImportanceResult
 from subgrove._importance.tables import differences
 from subgrove._report import curve_shapes, wording
 from subgrove._report import summary as structs
-from subgrove._report.curves import FeatureCurves, curves_of, distribution
+from subgrove._report.curves import FeatureCurves, curves_of_features, distribution
 from subgrove._report.inputs import ReportInputs
 from subgrove._report.model_summary import ImportantSize
 from subgrove._report.summary import Estimate, FeatureSummary
@@ -176,10 +176,13 @@ def feature_summaries(results: ReportResults, advance: Callable[[int], None]) ->
     """Return all features by rank, and the number of rows predicted for curves; `advance` reports progress."""
     single = [score for score in with_rows(results.conditional.scores, "report") if len(score.feature) == 1]
     summaries, n_rows = [], 0
-    for place, score in enumerate(sorted(single, key=lambda score: -float(score.overall[0].mean()))):
-        curves = curves_of(results.inputs, score.title, results.conditional.subgroups.get(score.title))
-        summaries.append(_summary(results, score, place + 1, curves))
-        n_rows += curves.rows_predicted
+    ranked = sorted(single, key=lambda score: -float(score.overall[0].mean()))
+    titles, partitions = [score.title for score in ranked], results.conditional.subgroups
+    curves = curves_of_features(results.inputs, titles, partitions)
+    for place, score in enumerate(ranked):
+        own = curves[score.title]
+        summaries.append(_summary(results, score, place + 1, own))
+        n_rows += own.rows_predicted
         advance(1)
     return summaries, n_rows
 

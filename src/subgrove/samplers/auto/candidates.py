@@ -27,6 +27,7 @@ from subgrove.trees.split_points import refine_split_points, shorten_split_point
 from subgrove.trees.training import training_rows
 
 _OPTIMISM = 4.0  # upper bound, in rows' worth of score, of the gain from selecting a split on the scored rows
+_SETTLED = 0.005  # log score over that of the overall shares, below which there is nothing left to gain
 _ENOUGH_SCORED = 1000  # rows on which regrown trees are scored; more would cost more than they add
 
 
@@ -256,19 +257,26 @@ class LevelCandidates(CandidateSet):
         def add(name: str, fit: Any, scores: Floats, complexity: int) -> None:
             models.append((Candidate(name, scores, complexity, partial(made, fit)), fit))
 
+        def lowest() -> float:
+            return min((candidate.score for candidate, _ in models), default=np.inf)
+
+        _, counts = np.unique(series.values, return_counts=True)
+        shares = counts / counts.sum()
+        settled = _SETTLED * -float(shares @ np.log(shares))
         if compares("shifted_subgroups"):
             multinomial = fit_sparse_multinomial(grams, series, names)
             if complexity := len(multinomial.predictor.parts):
                 add("shifted_subgroups", multinomial, multinomial.held_out_log_scores(self.halves), complexity)
-        if compares("ordered_levels") and not series.info.is_nominal:
+        if compares("ordered_levels") and not series.info.is_nominal and lowest() > settled:
             ordered = fit_ordered_levels(*of_levels)
             if ordered is not None:
                 add("ordered_levels", ordered, ordered.scores, 1 + len(ordered.predictor.location.terms))
-        smooth = fit_kernel_levels(*of_levels) if compares("smooth_levels") else None
+        smooth = fit_kernel_levels(*of_levels) if compares("smooth_levels") and lowest() > settled else None
         if smooth is not None:
             add("smooth_levels", smooth, smooth.scores, SMOOTH_TERMS)
-        lowest = min((candidate.score for candidate, _ in models), default=np.inf)
-        forest = fit_forest_levels(*of_levels, lowest) if compares("forest_levels") else None
+        forest = None
+        if compares("forest_levels") and lowest() > settled:
+            forest = fit_forest_levels(*of_levels, lowest())
         if forest is not None:
             add("forest_levels", forest, forest.scores, UNREADABLE)
         return models

@@ -200,9 +200,18 @@ class FittedAuto(FittedSampler):
 
 @dataclass(frozen=True, eq=False)
 class SamplerSelector:
-    """Selects the sampler of one feature."""
+    """Selects the sampler of one feature.
+
+    Attributes
+    ----------
+    training : SharedTraining
+        The training rows.
+    selected : dict
+        Column -> what was selected for it given all others, which the last member of a group is too.
+    """
 
     training: SharedTraining
+    selected: dict[str, tuple[FittedSampler, SamplerChoice, Partition | None]] = field(default_factory=dict)
 
     def __call__(self, feature: Feature) -> tuple[FittedSampler, SamplerChoice, Partition | None]:
         """Return the sampler, its choice, and subgroups for reporting if it does not resample within subgroups."""
@@ -210,6 +219,13 @@ class SamplerSelector:
 
     def of_column(self, name: str, excluded: Feature) -> tuple[FittedSampler, SamplerChoice, Partition | None]:
         """Return the same for one column, given all others but the excluded ones."""
+        if excluded != (name,):
+            return self._select_column(name, excluded)
+        if name not in self.selected:
+            self.selected[name] = self._select_column(name, excluded)
+        return self.selected[name]
+
+    def _select_column(self, name: str, excluded: Feature) -> tuple[FittedSampler, SamplerChoice, Partition | None]:
         feature, predictors = (name,), self.training.predictors(excluded)
         series = self.training.table.series(name)
         if series.info.kind == "numeric" and is_extreme(series.values):
@@ -230,12 +246,11 @@ class SamplerSelector:
         alone = chain([first], (self.of_column(name, feature) for name in feature[1:]))
         if all(choice.selected in ("marginal", "training_subgroups") for _, choice, _ in alone):
             return *self._by_tests(feature, self.training.predictors(feature)), None
-        training = self.training
+        training, selector = self.training, self
         if not set(feature) <= set(training.allowed):
             training = replace(training, allowed=(*training.allowed, *feature), sorted_table=None)
-        later = [
-            SamplerSelector(training).of_column(name, feature[at:]) for at, name in enumerate(feature[1:], start=1)
-        ]
+            selector = SamplerSelector(training)
+        later = [selector.of_column(name, feature[at:]) for at, name in enumerate(feature[1:], start=1)]
         tree = self._grow(feature, tuple(map(training.table.series, feature)), self.training.predictors(feature))
         used = [name for _, choice, _ in (first, *later) for name in choice.conditioning if name not in feature]
         sampler = ChainedMembers(
