@@ -146,7 +146,7 @@ def test_new_values_below_those_of_training_have_the_smallest_logarithm() -> Non
     assert new[3, 1] == pytest.approx(0)
 
 
-def test_heavy_tails_on_both_sides_are_shrunk_alike() -> None:
+def test_heavy_tails_on_both_sides_are_shrunk() -> None:
     values = np.random.default_rng(4).standard_t(1.5, 1000)
     design, matrix = Design.of(table(a=values))
     assert labels(design) == ["a", "arsinh(a)"]

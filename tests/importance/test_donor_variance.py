@@ -33,7 +33,7 @@ def test_intervals_cover_where_test_rows_are_more_than_training_rows() -> None:
 
 @pytest.mark.parametrize("n_repeats", [5, 10])
 def test_the_variance_of_donors_is_found_where_most_are_drawn_once_or_twice(n_repeats: int) -> None:
-    # It is 2 / 300. In 150 runs the mean was 0.81 and 0.82 of that (0.28 and 0.37 without blocks of neighbouring donors),
+    # It is 2 / 300. In 150 runs the mean was 0.81 and 0.82 of that (0.28 and 0.37 without blocks of donors),
     # with a standard deviation of 0.36 and 0.26: 0.06 and 0.04 of a mean of 40 runs.
     lines = [estimate(seed, 300, 100, n_repeats=n_repeats).with_noise("donors").overall for seed in range(40)]
     found = [float(line["std_error"].iloc[0]) ** 2 for line in lines]

@@ -17,8 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._core.kinds import MISSING, Codes, Floats, Rows
-from subgrove._data.columns import ColumnInfo
-from subgrove._data.log_scale import LogScale
+from subgrove._data.columns import ColumnInfo, LogScale
 from subgrove._data.table import Table
 
 _DAY = 86_400e6  # microseconds

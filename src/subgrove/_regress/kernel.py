@@ -260,8 +260,7 @@ def fit_kernel(
 def _kernel_columns(grams: FoldGrams, pilot: PilotForest) -> tuple[list[DesignColumn | ValueIndicator], Floats, Rows]:
     """Return the columns of a kernel, their values, and which of them share a width.
 
-    The columns that the pilot ranks first, those with heavy tails on a logarithmic scale, and after them indicators of
-    each value of those that have few.
+    Those that the pilot ranks first, on logarithmic scales if there are any; then indicators of each of few values.
     """
     units = _table_columns(grams.design, pilot.ranked)
     ranked, units = grams.design.on_log_scales(pilot.ranked[units < _MOST_COLUMNS]), units[units < _MOST_COLUMNS]

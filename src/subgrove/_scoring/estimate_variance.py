@@ -9,24 +9,24 @@ Intervals and p-values are corrected for skewness. Increases of a squared error 
 little, a few add much. Student's interval is then too short above, because a sample without such rows has a small mean
 and a small standard error at once. For an irrelevant feature they are skewed to the left, and it is too short below.
 Bounds are moved outwards, never inwards, by two known terms: the first of Cornish and Fisher, (2 t^2 + 1) / 6 times the
-skewness of the mean; and t has the degrees of freedom that the kurtosis of the rows leaves their variance,
-2 n / (kurtosis - 1). The p-value belongs to the lower bound. For symmetric rows both are Student's.
+skewness of the mean; and t has the degrees of freedom 2 n / (kurtosis - 1) that the rows leave their variance. The
+p-value belongs to the lower bound. For symmetric rows both are Student's.
 
 Where rows are dependent within clusters, the deviations of the rows of a cluster are summed, and clusters take the
 place of rows: in the variance (cluster-robust, with the factor G / (G - 1) of G clusters), in the degrees of freedom
 and in the correction for skewness, which also covers clusters of unequal size.
 
-Training donors, of values or of residuals, are a sample too. With N donors, whose mean effects on the loss vary by v
-from donor to donor, the estimate varies by v / N; this is not small where test rows are more than training rows. The
-effects are estimated from the same draws as the importance: draws of the same donor share its effect, whose variance v
-an analysis of variance separates from the variation between rows. Donors of different subgroups serve different rows,
-so their variances are weighted by the squared share of the rows.
+Training donors, of values or of residuals, are a sample too. With N donors, whose mean effects on the loss vary by v,
+the estimate varies by v / N. An analysis of variance separates v from the variation between rows: draws of a donor, or
+of a block of neighbouring donors if these are drawn rarely, share its effect. Donors of different subgroups serve
+different rows, so their variances are weighted by the squared share of the rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -315,19 +315,15 @@ class DonorSums:
         self.group = resampled.groups.code.astype(np.intp)
         self.n_groups = len(resampled.groups)
         self.weights = weights
-        n_donors = len(self.pool.leaf)
-        self.counts = np.zeros(n_donors)
-        self.sums = np.zeros((n_losses, n_donors))
-        self.squares = np.zeros((n_losses, n_donors))
+        self.counts = np.zeros(len(self.pool.leaf))
+        self.sums, self.squares = np.zeros((2, n_losses, len(self.pool.leaf)))
         self.rows = np.zeros((self.n_groups, int(self.pool.leaf.max(initial=0)) + 1))  # by subgroup and leaf
         self.members: Iterator[Rows] = self.pool.members()
 
     def go_on(self, resampled: ResampledFeature, n_done: int) -> None:
         """Take further draws, after some that were added."""
         assert resampled.donor_pool is not None
-        self.members = resampled.donor_pool.members()
-        for _ in range(n_done):
-            next(self.members)
+        self.members = islice(resampled.donor_pool.members(), n_done, None)
 
     def add(self, increase: Floats, rows: Rows | None) -> None:
         """Add the increases (losses, rows) of the next draw."""
@@ -342,9 +338,7 @@ class DonorSums:
             weighted = line if weights is None else line * weights
             sums += np.bincount(member, weights=weighted, minlength=n_donors)
             squares += np.bincount(member, weights=weighted * line, minlength=n_donors)
-        cells = np.bincount(
-            group * n_leaves + self.pool.leaf[member], weights=weights, minlength=self.n_groups * n_leaves
-        )
+        cells = np.bincount(group * n_leaves + self.pool.leaf[member], weights, self.n_groups * n_leaves)
         self.rows += cells.reshape(self.n_groups, n_leaves)
 
     def variances(self) -> tuple[Floats, Floats]:
@@ -370,12 +364,11 @@ class DonorSums:
         return found
 
     def _in_blocks(self, donors: Rows) -> tuple[Rows, Rows]:
-        """Return donors, and where blocks of them start: of each alone, or of neighbours if they are drawn rarely."""
-        n_blocks = max(int(self.counts[donors].sum() / _DRAWS_OF_BLOCK), _MIN_BLOCKS)
-        if self.pool.values is None or n_blocks >= len(donors):
+        """Return donors, and where blocks of neighbours start; each is a block if all are drawn often."""
+        values, n_blocks = self.pool.values, max(int(self.counts[donors].sum() / _DRAWS_OF_BLOCK), _MIN_BLOCKS)
+        if values is None or n_blocks >= len(donors):
             return donors, np.arange(len(donors))
-        ordered = donors[np.argsort(self.pool.values[donors], kind="stable")]
-        return ordered, np.arange(n_blocks) * len(donors) // n_blocks
+        return donors[np.argsort(values[donors], kind="stable")], np.arange(n_blocks) * len(donors) // n_blocks
 
 
 def donor_variances(

@@ -177,6 +177,10 @@ class FeatureResult:
         own = {name: value[at : at + 1] for name in _BY_LOSS if (value := getattr(self, name)) is not None}
         return replace(self, **own, calibration=None if self.calibration is None else self.calibration.for_loss(at))
 
+    def variance_of_donors(self, losses: Sequence[int]) -> float:
+        """Return the variance over other training donors of the first of some losses; 0 if it is not known."""
+        return 0.0 if self.donor_variance is None or not losses else float(self.donor_variance[losses[0]])
+
     def uncalibrated(self) -> FeatureResult:
         """Return the result in which all rows have the same weight."""
         return self if self.calibration is None else self.calibration.plain

@@ -26,10 +26,11 @@ import numpy as np
 from subgrove._core.execution import KeyedStreams, Keys, Streams, stream
 from subgrove._core.kinds import Floats, Rows
 from subgrove._data.encode import PointEncoding, columns_with_missing
+from subgrove._data.from_containers import names_and_rows
 from subgrove._data.replace_columns import Changes, Frames, changes_of, concatenate_changes
 from subgrove._data.table import Table, read_like
 from subgrove._scoring.exchangeability import exchangeability_test
-from subgrove._scoring.sampler_change import N_DRAWS, EvaluatedRows, can_be_refitted, quarter_samplers, relative_change
+from subgrove._scoring.sampler_change import N_DRAWS, EvaluatedRows, quarter_samplers, relative_change
 from subgrove._scoring.two_sample import PairedRows, Points, two_sample_test
 from subgrove.samplers.base import Feature, FittedSampler, title
 from subgrove.samplers.resampled_feature import ResampledFeature
@@ -48,6 +49,8 @@ LEVEL = 0.05
 """Real and resampled values differ significantly if the p-value is at most this."""
 UNCERTAIN = 0.4
 """Standard errors by which the importance may change if the sampler is fitted on a quarter of the training rows."""
+MAX_TRAINING_ROWS, MAX_TRAINING_CELLS = 1000, 6_000
+"""With more training rows, or rows times columns, samplers are not fitted on quarters of them, for the cost."""
 LARGE, LARGE_AUC = 0.3, 0.75
 """A check fails if they do, and the size of the difference, or the AUC of the classifier, is at least this."""
 _STREAM = "certificate"  # name of the random streams: part of the results for a given seed
@@ -164,7 +167,13 @@ class FidelityChecker:
 
     def takes_increases(self, feature: Feature) -> bool:
         """Return whether `check` takes the increases of the loss: the sampler may be fitted on quarters of its rows."""
-        return len(self.rows) >= MIN_ROWS_TO_PASS and can_be_refitted(self.sampler, self.sampled, feature)
+        if len(self.rows) < MIN_ROWS_TO_PASS or len(feature) > 1 or self.sampled.clusters is not None:
+            return False
+        fitted = self.sampler.of_feature(self.sampled, feature)[0]
+        if fitted.unfitted is None:  # nothing was learned
+            return False
+        names, n = names_and_rows(fitted.train)
+        return MIN_ROWS_TO_PASS <= n <= MAX_TRAINING_ROWS and n * len(names) <= MAX_TRAINING_CELLS
 
     def read(
         self, draws: Sequence[Changes], resample: Callable[[], ResampledFeature], most: int = MAX_DRAWS

@@ -24,15 +24,12 @@ import numpy as np
 
 from subgrove._core.execution import stream
 from subgrove._core.kinds import Floats, Rows
-from subgrove._data.from_containers import names_and_rows
-from subgrove._data.replace_columns import Changes, Frames
+from subgrove._data.replace_columns import Changes, Frames, changes_of
 from subgrove._data.table import Table
 from subgrove._scoring.two_sample import Points
 from subgrove.exceptions import SubgroveError
 from subgrove.samplers.base import Feature, FittedSampler, title
 
-MIN_TRAINING_ROWS, MAX_TRAINING_ROWS, MAX_TRAINING_CELLS = 100, 1000, 6_000
-"""With more training rows, or rows times columns, nothing is fitted again, for the cost; fewer have small quarters."""
 N_DRAWS = 20
 """Draws of each sampler that are compared: enough that their Monte-Carlo noise is small beside a standard error."""
 _N_QUARTERS = 4
@@ -57,17 +54,13 @@ class EvaluatedRows:
     changes: Changes
     increases: Floats
 
-
-def can_be_refitted(sampler: FittedSampler, sampled: Table, feature: Feature) -> bool:
-    """Return whether the sampler of a feature can be fitted on quarters of its training rows.
-
-    Not if it learned nothing, of many or few or dependent rows, and of groups of features.
-    """
-    fitted = sampler.of_feature(sampled, feature)[0]
-    if fitted.unfitted is None or len(feature) > 1 or sampled.clusters is not None:
-        return False
-    names, n = names_and_rows(fitted.train)
-    return MIN_TRAINING_ROWS <= n <= MAX_TRAINING_ROWS and n * len(names) <= MAX_TRAINING_CELLS
+    @classmethod
+    def of(cls, selected: Rows, rows: Rows | None, changes: Changes, increases: Floats) -> EvaluatedRows:
+        """Return those of the selected rows that were among the predicted ones; all were if `rows` is None."""
+        if rows is None:
+            return cls(np.arange(len(selected)), changes_of(changes, selected), increases[selected])
+        _, at, own = np.intersect1d(selected, rows, assume_unique=True, return_indices=True)
+        return cls(at, changes_of(changes, own), increases[own])
 
 
 def quarter_samplers(sampler: FittedSampler, sampled: Table, feature: Feature, seed: int) -> list[FittedSampler]:

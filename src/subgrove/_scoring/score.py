@@ -30,7 +30,7 @@ from subgrove._scoring.adaptive_repeats import continued, copy_sums
 from subgrove._scoring.context import BatchDescription, PredictionJob, ScoringContext, build_table, why_no_trees
 from subgrove._scoring.estimate_variance import DonorSums
 from subgrove._scoring.feature_result import FeatureResult
-from subgrove._scoring.fidelity_check import MAX_DRAWS
+from subgrove._scoring.fidelity_check import MAX_DRAWS, FidelityChecker
 from subgrove._scoring.row_losses import PredictionShifts
 from subgrove._scoring.sampler_change import EvaluatedRows
 from subgrove.exceptions import ModelError
@@ -117,18 +117,10 @@ def _score(
     if checker is not None:
         drawn |= {feature: (scorer.drawn, scorer.evaluated) for feature, scorer in finished.items()}
         with one_blas_thread():
-            checks = {
-                feature: checker.check(feature, *drawn[feature], _donor_variance(context, results[feature]))
-                for feature in features
-            }
+            known = {feature: results[feature].variance_of_donors(context.losses.per_row) for feature in features}
+            checks = {feature: checker.check(feature, *drawn[feature], known[feature]) for feature in features}
         results = {feature: replace(results[feature], fidelity_check=checks[feature]) for feature in features}
     return [results[feature] for feature in features]
-
-
-def _donor_variance(context: ScoringContext, result: FeatureResult) -> float:
-    """Return the variance of the first loss over other training donors; 0 if it is not known."""
-    known = result.donor_variance if context.losses.per_row else None
-    return 0.0 if known is None else float(known[context.losses.per_row[0]])
 
 
 def _one_round(
@@ -171,7 +163,7 @@ class FeatureScorer:
     draws: list[Changes] = field(default_factory=list)  # the first ones, in the rows of the fidelity check
     drawn: list[Table] | str = ""
     evaluated: list[EvaluatedRows] = field(default_factory=list)  # in the rows of the fidelity check
-    takes_increases: bool = False
+    checker: FidelityChecker | None = None  # if it takes increases
     n_jobs: int | None = None  # known once all jobs were made
     n_added: int = 0
     result: Any = None
@@ -198,8 +190,9 @@ class FeatureScorer:
         if resampled.donor_pool is not None and (resampled.sampled is None or resampled.sampled.any()):
             donors = DonorSums(resampled, len(context.baseline_losses), context.weights)
         checker = context.fidelity_checker
-        takes = checker is not None and bool(context.losses.per_row) and checker.takes_increases(feature)
-        return cls(context, feature, accumulator, shifts, donors, takes_increases=takes)
+        if checker is not None and not (context.losses.per_row and checker.takes_increases(feature)):
+            checker = None
+        return cls(context, feature, accumulator, shifts, donors, checker=checker)
 
     def jobs(self) -> Iterator[PredictionJob]:
         """Yield what is to be predicted."""
@@ -217,8 +210,9 @@ class FeatureScorer:
         increase -= context.baseline_losses if rows is None else context.baseline_losses[:, rows]
         if self.shifts is not None:
             self.shifts.add(predictions, rows, None if job.term is None else job.term.weights)
-        if self.takes_increases and (job.term is not None or job.draw is not None):
-            self._keep(job, increase)
+        if self.checker is not None and (job.term is not None or job.draw is not None):
+            first = increase[context.losses.per_row[0]]
+            self.evaluated.append(EvaluatedRows.of(self.checker.rows, job.rows, job.changes, first))
         if job.term is not None:
             self.accumulator.add_exact(job.term, increase)
             return
@@ -230,18 +224,6 @@ class FeatureScorer:
         if self.donors is not None:
             self.donors.add(increase, rows)
         self.accumulator.add_repeat(job.repeat, next(iter(job.changes.values())), increase, rows)
-
-    def _keep(self, job: PredictionJob, increase: Floats) -> None:
-        """Keep the increases of the rows of the fidelity check."""
-        assert self.context.fidelity_checker is not None
-        selected = self.context.fidelity_checker.rows
-        if job.rows is None:
-            at, own = np.arange(len(selected)), selected
-        else:
-            _, at, own = np.intersect1d(selected, job.rows, assume_unique=True, return_indices=True)
-        self.evaluated.append(
-            EvaluatedRows(at, changes_of(job.changes, own), increase[self.context.losses.per_row[0], own])
-        )
 
     def provisional(self) -> FeatureResult:
         """Return the result so far."""
