@@ -233,8 +233,9 @@ def leaking_columns(inputs: ReportInputs) -> tuple[LeakageSummary, ...]:
         values, missing = np.asarray(series.values, dtype=np.float64)[rows], series.missing[rows]
         if not series.info.is_nominal:
             numeric[name] = np.where(missing, values[~missing].mean() if not missing.all() else 0.0, values)
-        # trees of scikit-learn have single precision, in which different values may be equal; their ranks are not
-        column = np.where(missing, np.nan, rankdata(np.where(missing, 0.0, values), method="dense"))
+        # Trees of scikit-learn have single precision, in which different values may be equal; their ranks are not.
+        # A missing value has a rank of its own: up to 1.4, they cannot part missing from equal values.
+        column = np.where(missing, 0.0, rankdata(np.where(missing, 0.0, values), method="dense"))
         if _explained(column[few], target[few]) >= _SCREENED and (share := _explained(column, target)) >= NEARLY:
             found.append(LeakageSummary((name,), share))
     if not found and numbers is not None:
