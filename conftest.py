@@ -16,6 +16,22 @@ NATIVE = Path(__file__).parent / "src" / "subgrove" / "_native"
 KERNELS = ("forest", "lasso_path", "mmd_pairs", "tree_fit", "tree_sums")
 
 
+def is_compiled() -> bool:
+    """Return whether the package has its compiled parts."""
+    spec = find_spec("subgrove")
+    folders = [] if spec is None else spec.submodule_search_locations or []
+    return any(list((Path(folder) / "_native").glob("_forest.*[od]")) for folder in folders)  # .so or .pyd
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Without the compiled parts, skip the tests of these and of numbers that were recorded with them."""
+    if not is_compiled():
+        reason = "needs the compiled parts, or compares with numbers that they gave"
+        for item in items:
+            if item.get_closest_marker("compiled"):
+                item.add_marker(pytest.mark.skip(reason=reason))
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Stop if the checkout holds compiled kernels of another version; none at all is fine, fallbacks are used then.
 
@@ -24,9 +40,7 @@ def pytest_configure(config: pytest.Config) -> None:
     of pytest, which would import it: the lines that run then would not be counted by `make coverage`.
     """
     config.addinivalue_line("filterwarnings", "ignore::subgrove.exceptions.FewRowsWarning")
-    spec = find_spec("subgrove")
-    folders = [] if spec is None else spec.submodule_search_locations or []
-    if not any(list((Path(folder) / "_native").glob("_forest.*[od]")) for folder in folders):  # .so or .pyd
+    if not is_compiled():
         config.addinivalue_line("filterwarnings", "ignore::subgrove.exceptions.FallbackWarning")
     compiled = {path.name.split(".")[0] for path in NATIVE.glob("_*.so")}
     if compiled and not {f"_{kernel}" for kernel in KERNELS} <= compiled:

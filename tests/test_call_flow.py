@@ -7,6 +7,7 @@ import pytest
 from tools.call_flow import LIMITS, calls, modules_entered
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("name", LIMITS)
 def test_calls_enter_few_modules(name: str) -> None:
     entered = modules_entered(calls()[name])

@@ -77,6 +77,7 @@ def run_block(code: str, namespace: dict[str, Any], page: str, line: int) -> Non
     namespace.update(test.globs)
 
 
+@pytest.mark.compiled
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("page", PAGES_WITH_EXAMPLES, ids=name_of)
 @pytest.mark.usefixtures("elsewhere")

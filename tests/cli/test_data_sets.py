@@ -31,6 +31,7 @@ def test_data_set_is_explained_within_a_minute(name: str) -> None:
     assert all("The rows are in the order of year" in line for line in warned)
 
 
+@pytest.mark.compiled
 def test_real_file_with_levels_and_missing_values_is_explained(tmp_path: Path) -> None:
     place = folder()
     assert place is not None

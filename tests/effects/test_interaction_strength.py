@@ -115,6 +115,7 @@ def test_features_without_a_shared_leaf_have_no_interaction() -> None:
     assert found.table["h_squared"].tolist() == [0.0] * 10
 
 
+@pytest.mark.compiled
 def test_other_models_are_evaluated_at_sampled_rows() -> None:
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(30, 3)), columns=list("abc"))

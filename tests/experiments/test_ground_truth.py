@@ -54,6 +54,7 @@ def test_an_interrupted_run_has_all_cells() -> None:
     assert len({unit.cell for unit in units[:32]}) == 32
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize(("setting", "extra"), [("I", set()), ("II", {"cvirf"})])
 def test_a_unit_gives_every_method_once_and_again_the_same(setting: str, extra: set[str]) -> None:
     unit = quick_unit(setting)
@@ -94,6 +95,7 @@ def test_the_true_sampler_is_unbiased() -> None:
     assert abs(np.mean(estimates) - one.importance) < 4 * np.std(estimates, ddof=1) / np.sqrt(60)
 
 
+@pytest.mark.compiled
 def test_trees_of_the_forest_predict_out_of_bag_rows() -> None:
     data = sg.simulate.scenario("linear").sample(200, random_state=3)
     x, y = data.X.to_numpy(), np.asarray(data.y, dtype=np.float64)
@@ -106,6 +108,7 @@ def test_trees_of_the_forest_predict_out_of_bag_rows() -> None:
     assert conditional_rise(forest, x, y, seed=1) > 0
 
 
+@pytest.mark.compiled
 def test_a_forest_that_cannot_see_the_feature_gives_it_no_importance() -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=(200, 4))
@@ -185,6 +188,7 @@ def some_results() -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+@pytest.mark.compiled
 def test_tables_report_and_figures_are_made_of_whatever_cells_there_are(tmp_path: Path) -> None:
     found = some_results()
     tables = ground_truth.tables(found)

@@ -59,6 +59,7 @@ def test_names_that_are_no_samplers_are_rejected(names: tuple[str, ...]) -> None
         ground_truth_samplers.units(Size(samplers=names))
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize(("setting", "forest"), [("I", "sklearn"), ("II", "own")])
 def test_rows_truth_and_true_estimates_are_those_that_the_papers_methods_had(setting: str, forest: str) -> None:
     cell = f"{setting}-linear-300-10"
@@ -100,6 +101,7 @@ def _third_seed(seed: int) -> int:
     return int(np.random.default_rng(seed).integers(2**62, size=6)[2])
 
 
+@pytest.mark.compiled
 def test_the_forest_may_be_that_of_scikit_learn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(THREADS_VARIABLE, "1")
     options = {"setting": "II", "scenario": "linear", "n": 300, "p": 10, "trees": 60}
@@ -240,6 +242,7 @@ def test_tables_and_figures_are_made_of_whatever_cells_there_are(tmp_path: Path)
     assert path.stat().st_size > 10_000
 
 
+@pytest.mark.compiled
 def test_our_own_forest_has_a_section_and_a_picture_apart(tmp_path: Path) -> None:
     pages = {}
     for forest in ("sklearn", "own"):

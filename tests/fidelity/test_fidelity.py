@@ -66,6 +66,7 @@ def test_independent_feature_has_no_position(found: sg.Fidelity) -> None:
     assert not found.table[found.table["feature"] == "w"]["estimate"].isna().any()
 
 
+@pytest.mark.compiled
 def test_classifier_detects_a_permuted_column_but_not_unchanged_rows(found: sg.Fidelity) -> None:
     # The area of 50 against 50 rows of one distribution has the standard deviation sqrt(101 / (12 * 50 * 50)) = 0.058,
     # the mean of the two folds 0.041, that of repeats, which share rows, at most that; 3 of it are allowed.

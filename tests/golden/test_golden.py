@@ -18,6 +18,8 @@ from tests.golden import renamed
 from tests.golden.cases import CASES, SKIPPED
 from tests.golden.record import GOLDEN, computed, written
 
+pytestmark = pytest.mark.compiled
+
 RECORDED: dict[str, Any] = json.loads(GOLDEN.read_text(encoding="utf-8"))
 NOT_RECORDED: dict[str, str] = RECORDED.pop("(skipped)")
 EXACT = os.environ.get("GOLDEN") == "exact"

@@ -19,6 +19,8 @@ from subgrove._importance import chunked
 from subgrove._scale.engines import run_chunks
 from tests.large_data_options import importance
 
+pytestmark = pytest.mark.compiled
+
 COLUMNS = ["a", "b", "c", "k"]
 N, N_TRAIN = 500, 60
 LEVELS = list("uvw")

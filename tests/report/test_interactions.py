@@ -12,6 +12,8 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 import subgrove as sg
 from subgrove._report.summary import Summary
 
+pytestmark = pytest.mark.compiled
+
 
 def rows(n: int, seed: int) -> tuple[pd.DataFrame, Any]:
     rng = np.random.default_rng(seed)

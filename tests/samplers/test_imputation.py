@@ -253,6 +253,7 @@ def test_a_feature_with_so_many_levels_that_memory_would_run_out_is_rejected() -
     assert Imputation(n_trees=2).fit(table, ["g"]) is not None
 
 
+@pytest.mark.compiled
 def test_the_forest_of_a_feature_with_many_levels_has_fewer_trees() -> None:
     table = pd.DataFrame({"a": np.arange(600.0), "g": [f"level {i % 300}" for i in range(600)], "h": ["u", "v"] * 300})
     fitted = Imputation(n_trees=400).fit(table, ["g", "h"])

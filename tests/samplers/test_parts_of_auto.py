@@ -94,6 +94,7 @@ def test_donors_of_a_forest_follow_two_modes() -> None:
     assert found.scores.mean() < 0.8
 
 
+@pytest.mark.compiled
 def test_leaves_are_those_of_the_predictions() -> None:
     rng = np.random.default_rng(6)
     Z, target = rng.normal(size=(200, 3)), rng.normal(size=(200, 1))

@@ -23,6 +23,8 @@ import subgrove as sg
 from subgrove._effects import plan
 from tests.models.tree_ensemble.fitted import CAT, EXTREME, LIGHT, cases, frame, frame_target, library, table, target
 
+pytestmark = pytest.mark.compiled
+
 CASES = {name: case for name, case in cases().items() if case[1] != "decision_function"}
 ROWS = 30
 
