@@ -247,15 +247,13 @@ def dependence(
     >>> import subgrove as sg
     >>> train, test = sg.datasets.bike(split=0.7, random_state=1)
     >>> found = sg.dependence(train.X, features=["temp", "work", "wind"], n_trees=100, random_state=1)
-    >>> found.table[["feature", "explained", "predictors", "sampler"]].round(2)
-      feature  explained                              predictors   sampler
-    0    temp       0.66                           season (0.62)      auto
-    1    work       1.00          weekday (0.88), holiday (0.12)      auto
-    2    wind       0.08  hum (0.04), season (0.02), temp (0.01)  marginal
-    >>> for sentence in found.advice:
-    ...     print(sentence)
+    >>> found.table[["feature", "explained", "sampler"]].round(1)
+      feature  explained   sampler
+    0    temp        0.7      auto
+    1    work        1.0      auto
+    2    wind        0.1  marginal
+    >>> print(found.advice[0])
     work: 100 % explained by weekday, holiday. Given these it hardly varies: expect a conditional importance near 0.
-    temp: 66 % explained by season. Use the default sampler, 'auto', or 'subgroups'.
     """
     start = read_seed(random_state)
     n_trees = whole_number("n_trees", n_trees, least=1)
