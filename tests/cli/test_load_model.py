@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from pathlib import Path
 from typing import Any
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import joblib
 import numpy as np
@@ -20,6 +21,7 @@ from sklearn.preprocessing import OneHotEncoder
 import subgrove as sg
 from subgrove._cli import load_model as loading
 from subgrove._cli.load_model import load_model
+from subgrove._core import files
 from subgrove.exceptions import InputError, ModelError, ParameterError
 
 from .commands import error_message, invoke
@@ -103,6 +105,17 @@ def test_skops_loads_a_scikit_learn_pipeline(houses: Path) -> None:
     frame["kind"] = frame["kind"].astype("category")
     expected = baseline("log_loss", frame["sold"], pipeline(), frame[["kind", "a", "b"]])
     assert summary.baseline == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("name", ["model.skops", "rows.xlsx"])
+def test_an_archive_that_would_fill_the_memory_is_not_opened(
+    houses: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(files, "_MOST_UNPACKED", 10**6)
+    with ZipFile(name, "w", ZIP_DEFLATED) as archive:
+        archive.writestr("xl/workbook.xml", bytes(2 * 10**6))
+    words = (name, "-t", "price") if name == "rows.xlsx" else (houses, "-t", "price", "-m", name)
+    error_message(invoke("explain", *words), name, "would unpack to", "more than 100 times its size")
 
 
 def test_skops_lists_untrusted_types(folder: Path) -> None:

@@ -115,8 +115,8 @@ def test_values_have_the_codes_of_training(feature: tuple[str, ...]) -> None:
     one = read_table(train, lenient=True)
     two = read_like(test, one.columns)
     coding = _ValueCoding.of(one, feature)
-    cells, new = (rows[list(feature)].astype(object) for rows in (train, test))
-    cells, new = (rows.where(rows.notna(), -1).to_numpy().tolist() for rows in (cells, new))
-    known = dict(zip(map(tuple, cells), coding.codes(one, feature), strict=True))
-    wanted = [known.get(tuple(row), -1) for row in new]
+    plain = [rows[list(feature)].astype(object) for rows in (train, test)]
+    cells, new = ([tuple(row) for row in rows.where(rows.notna(), -1).to_numpy().tolist()] for rows in plain)
+    known = dict(zip(cells, coding.codes(one, feature), strict=True))
+    wanted = [known.get(row, -1) for row in new]
     assert (coding.codes(two, feature) == wanted).all()

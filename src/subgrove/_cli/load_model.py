@@ -23,6 +23,7 @@ import numpy.typing as npt
 from subgrove._cli.learning_task import TaskKind
 from subgrove._cli.reading import check_readable
 from subgrove._cli.terminal import quoted
+from subgrove._core.files import check_unpacked_size
 from subgrove._core.validate import warn
 from subgrove._models.predictor import is_classifier
 from subgrove.exceptions import InputError, ModelError, ParameterError
@@ -163,7 +164,10 @@ def _load_skops(path: Path, trusted_types: Sequence[str]) -> Any:
     from skops.io import get_untrusted_types, load
 
     try:
+        check_unpacked_size(path)
         untrusted = [name for name in get_untrusted_types(file=path) if name not in trusted_types]
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
     except Exception as error:  # the zip archive can have any content
         raise InputError(f"{path} is not a skops file: {type(error).__name__}: {error}") from error
     if untrusted:

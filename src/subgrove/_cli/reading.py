@@ -25,6 +25,7 @@ from subgrove._cli.columns import InferredColumn, KnownColumns, RawTable, Select
 from subgrove._cli.csv_records import open_bytes, read_csv, read_lines
 from subgrove._cli.options import DataOptions
 from subgrove._cli.terminal import Output, quoted
+from subgrove._core.files import check_unpacked_size
 from subgrove._core.text import count_of, first_of
 from subgrove.exceptions import InputError, ParameterError, SubgroveError
 
@@ -216,6 +217,7 @@ def read_excel(options: DataOptions, select: SelectColumns) -> RawTable:
     require(find_spec("openpyxl"), "An Excel workbook needs openpyxl. Run: pip install 'subgrove[xlsx]'")
     import openpyxl
 
+    check_unpacked_size(options.data)
     with options.data.open("rb") as file:
         book = openpyxl.load_workbook(file, read_only=True, data_only=True)
         sheets = {sheet.title: sheet for sheet in book.worksheets}

@@ -8,8 +8,11 @@ from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
 from weakref import finalize
+from zipfile import ZipFile
 
-from subgrove.exceptions import ParameterError
+from subgrove.exceptions import InputError, ParameterError
+
+_MOST_UNPACKED, _MOST_TIMES = 1 << 30, 100  # bytes, and times its size, that a zip archive may unpack to
 
 
 class TemporaryFolder:
@@ -50,6 +53,15 @@ def check_file_path(path: Path) -> None:
         raise ParameterError(f"path={str(path)!r} is a folder. Pass the path of a file.")
     if not path.parent.is_dir():
         raise ParameterError(f"path={str(path)!r} is in a folder that does not exist. Create the folder first.")
+
+
+def check_unpacked_size(path: Path) -> None:
+    """Reject a zip archive that is small but would fill the memory."""
+    with ZipFile(path) as archive:
+        unpacked = sum(member.file_size for member in archive.infolist())
+    if unpacked > max(_MOST_UNPACKED, _MOST_TIMES * path.stat().st_size):
+        times = f"{unpacked / 2**30:.1f} GiB, more than {_MOST_TIMES} times its size"
+        raise InputError(f"The file would unpack to {times}. No ordinary file does, so it was not opened.")
 
 
 def utf8(text: str) -> bytes:
