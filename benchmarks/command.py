@@ -5,6 +5,9 @@ more classes, which take longer::
 
     python benchmarks/command.py                  # the data sets beside the repository, or those of SUBGROVE_DATA
     python benchmarks/command.py --jobs 2 --only bank-marketing
+    python benchmarks/command.py --reference ../other    # processor time beside that of another checkout, in turns
+
+The other checkout is compiled in place: `python setup.py build_ext --inplace`.
 
 Wall time depends on other load of the machine, processor time hardly does. The time of `subgrove --help` is the minimum
 of five runs. A warning from any package makes a run fail.
@@ -14,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -56,8 +60,8 @@ def processor_seconds() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def explained(name: str, jobs: int | None = None) -> Timed:
-    """Run the command on a data set; raise an error if it fails or warns."""
+def explained(name: str, jobs: int | None = None, reference: Path | None = None) -> Timed:
+    """Run the command on a data set, of another checkout if that is given; raise an error if it fails or warns."""
     found = folder()
     if found is None:
         raise SystemExit("No data sets found. Set SUBGROVE_DATA to their folder.")
@@ -79,7 +83,8 @@ def explained(name: str, jobs: int | None = None) -> Timed:
         words += ["--task", "regression"] if name == "wine_quality" else []
         words += ["--n-jobs", str(jobs)] if jobs else []
         start, before = time.perf_counter(), processor_seconds()
-        done = subprocess.run([*COMMAND, *words], capture_output=True, text=True, check=False)
+        own = {} if reference is None else {"PYTHONPATH": str(reference / "src")}
+        done = subprocess.run([*COMMAND, *words], capture_output=True, text=True, check=False, env=os.environ | own)
         seconds, processor = time.perf_counter() - start, processor_seconds() - before
         if done.returncode:
             raise SystemExit(f"{name}: exit code {done.returncode}\n{done.stderr}")
@@ -112,11 +117,25 @@ def start_seconds() -> float:
     return min(times)
 
 
+def print_ratios(names: list[str], reference: Path, rounds: int) -> None:
+    """Print the least processor time of some rounds beside that of another checkout, in turns."""
+    print("| data set | processor time | of the other checkout | ratio |\n| --- | --: | --: | --: |")
+    for name in names:
+        turns = [(explained(name).processor, explained(name, None, reference).processor) for _ in range(rounds)]
+        own, other = (min(times) for times in zip(*turns, strict=True))
+        print(f"| {name} | {own:.1f} s | {other:.1f} s | {own / other:.2f} |", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jobs", type=int)
     parser.add_argument("--only", choices=[*SETS, *MORE], nargs="*", default=[*SETS, *MORE])
+    parser.add_argument("--reference", type=Path, help="another checkout")
+    parser.add_argument("--rounds", type=int, default=2)
     options = parser.parse_args()
+    if options.reference:
+        print_ratios([name for name in options.only if name in SETS], options.reference.resolve(), options.rounds)
+        return
     print(f"subgrove --help: {start_seconds():.2f} s\n")
     heads = "data set, rows, features, nominal, missing, task, held-out performance, page, processor time, wall time"
     print(f"| {heads.replace(', ', ' | ')} |\n|{' --- |' * 10}")
