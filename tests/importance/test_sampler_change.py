@@ -151,3 +151,21 @@ def test_levels_and_exact_expectations_have_a_change() -> None:
     check = imp.fidelity_checks.iloc[0]
     assert check["fidelity"] in ("passed", "uncertain sampler")
     assert 0 <= check["sampler_change"] < 3
+
+
+def test_a_sampler_that_cannot_be_fitted_on_quarters_does_not_interrupt(
+    learned: tuple[Any, pd.DataFrame, Any, pd.DataFrame], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, X, y, train = learned
+    monkeypatch.setattr(fidelity_check, "LEVEL", 0.0)  # so that test rows pass
+    fit = sg.samplers.Auto.fit
+
+    def fails(self: Any, rows: Any, features: Any) -> Any:
+        if len(rows) < len(train):
+            raise np.linalg.LinAlgError("singular")
+        return fit(self, rows, features)
+
+    monkeypatch.setattr(sg.samplers.Auto, "fit", fails)
+    check = sg.importance(model, X, y, train=train, features=["x1"], random_state=1).fidelity_checks.iloc[0]
+    assert check["fidelity"] == "passed"
+    assert np.isnan(check["sampler_change"])

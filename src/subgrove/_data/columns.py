@@ -24,7 +24,8 @@ from subgrove.exceptions import ColumnError, ParameterError
 
 _HEAVY_TAILS = 6.0  # kurtosis from which there is a logarithmic scale; that of a normal distribution is 3
 _MIN_SCALED_ROWS, _MIN_SCALED_VALUES = 50, 20  # rows, and different values, for it
-_NORMAL_IQR = 1.349  # interquartile range of a normal distribution, in standard deviations
+NORMAL_IQR = 1.349
+"""Interquartile range of a normal distribution, in standard deviations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,7 @@ class LogScale:
         if values.min() > 0:
             return cls(float(values.min()))
         low, centre, high = np.quantile(values, (0.25, 0.5, 0.75)).tolist()
-        spread = (high - low) / _NORMAL_IQR
+        spread = (high - low) / NORMAL_IQR
         return cls(None, centre, spread) if spread > 0 else None
 
     def of_values(self, values: Floats) -> Floats:

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._core.kinds import MISSING, Codes, Floats, Rows
-from subgrove._data.columns import ColumnInfo, LogScale
+from subgrove._data.columns import NORMAL_IQR, ColumnInfo, LogScale
 from subgrove._data.table import Table
 
 _DAY = 86_400e6  # microseconds
@@ -27,7 +27,6 @@ _MIN_ROWS = 10  # with and without a level, or a missing value, for it to have a
 _CONSTANT = 1e-12
 _LARGEST = 1e70  # its fourth power is finite
 _CLIP = 4.0  # robust standard deviations from the median at which values are clipped
-_NORMAL_IQR = 1.349  # interquartile range of a normal distribution, in standard deviations
 _MIN_ROBUST_ROWS = 5  # with a level, for it to have an indicator in a robust design
 _MAX_SCALED = 150  # columns of a design with logarithmic scales: pairwise products of more are not tried
 
@@ -253,7 +252,7 @@ def _powers(name: str, values: Floats) -> list[DesignColumn]:
         return []
     low, centre, high = np.quantile(values, (0.25, 0.5, 0.75)).tolist()
     with np.errstate(over="ignore", invalid="ignore"):
-        scale = (high - low) / _NORMAL_IQR
+        scale = (high - low) / NORMAL_IQR
         scale = scale if scale > 0 else float(values.std())
     if not 0 < scale < np.inf:
         return []
