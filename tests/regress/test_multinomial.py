@@ -15,7 +15,7 @@ from subgrove._core.kinds import Floats, Rows
 from subgrove._data.replace_columns import Donors
 from subgrove._data.table import read_table
 from subgrove._regress.gram import FoldGrams
-from subgrove._regress.multinomial import MultinomialFit, _fit, _softmax, fit_sparse_multinomial
+from subgrove._regress.multinomial import _RIDGE, MultinomialFit, _fit, _softmax, fit_sparse_multinomial
 from subgrove.samplers.predicted_probabilities import LevelSampler
 
 
@@ -69,7 +69,7 @@ def test_fit_is_that_of_scikit_learn_with_the_same_penalty() -> None:
     code = (X[:, 0] + rng.normal(size=200) > 0).astype(int)
     matrix: Floats = np.hstack([np.ones((200, 1)), X])
     ours = _softmax((matrix @ _fit(matrix, code, 2)).T).T
-    peer = LogisticRegression(C=1.0, tol=1e-10, max_iter=10_000).fit(X, code)
+    peer = LogisticRegression(C=1 / _RIDGE, tol=1e-10, max_iter=10_000).fit(X, code)
     # Here the intercept costs a thousandth as well.
     np.testing.assert_allclose(ours, peer.predict_proba(X), atol=1e-4)
 
@@ -86,7 +86,7 @@ def test_fit_is_the_least_cost_where_whole_steps_of_newton_lead_away(start: str 
     b = _fit(matrix, day, 7, given)
     shares = _softmax((matrix @ b).T)[:6]
     slope = matrix.T @ ((day[:, None] == np.arange(6)) - shares.T)
-    slope -= np.array([[1e-3], [1.0], [1.0]]) * b[:, :6]
+    slope -= np.array([[1e-3], [_RIDGE], [_RIDGE]]) * b[:, :6]
     np.testing.assert_allclose(slope, 0, atol=1e-5)
 
 

@@ -155,12 +155,12 @@ def test_given_columns_are_the_only_ones_used() -> None:
 
 
 def test_groups_are_resampled_together() -> None:
-    fitted = Auto().fit(TRAIN, [["steps", "kind"], "none"])
-    assert fitted.choices["steps + kind"].selected == "training_subgroups"
-    assert "a group of features" in fitted.choices["steps + kind"].reason
-    pairs = set(zip(TRAIN["steps"], TRAIN["kind"], strict=True))
-    for steps, kind in fitted.sample(TEST, ["steps", "kind"], Streams(0, "steps + kind", 2)):
-        assert set(zip(steps, kind, strict=True)) <= pairs
+    fitted = Auto().fit(TRAIN, [["steps", "none"], "kind"])
+    assert fitted.choices["steps + none"].selected == "training_subgroups"
+    assert "a group of features" in fitted.choices["steps + none"].reason
+    pairs = set(zip(TRAIN["steps"], TRAIN["none"], strict=True))
+    for steps, none in fitted.sample(TEST, ["steps", "none"], Streams(0, "steps + none", 2)):
+        assert set(zip(steps, none, strict=True)) <= pairs
     alone = Auto().fit(TRAIN[["none", "z0"]], [["none", "z0"]])
     assert alone.choices["none + z0"].selected == "marginal"
 

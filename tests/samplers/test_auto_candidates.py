@@ -41,7 +41,17 @@ def test_without_candidates_that_apply_the_marginal_sampler_is_selected(rows: pd
     assert sampler.choices["x"].selected == "marginal"
 
 
-@pytest.mark.parametrize("name", ["gaussian", "reweighted_residuals", "forest_donors", "transformed_subgroups"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "gaussian",
+        "scaled_subgroups",
+        "separate_modes",
+        "reweighted_residuals",
+        "forest_donors",
+        "transformed_subgroups",
+    ],
+)
 def test_what_a_candidate_is_built_on_is_not_compared_itself(rows: pd.DataFrame, name: str) -> None:
     assert set(scores(rows, "x", candidates=[name])) <= {"marginal", name}
 

@@ -15,9 +15,9 @@ from subgrove._data.table import Table, TypedColumn
 from subgrove._regress.gram import FoldGrams
 from subgrove._regress.linear import fit_sparse_linear
 
-MAX_LEVELS = 12  # features with more levels have no model
+MAX_LEVELS = 20  # features with more levels have no model
 _MAX_COLUMNS = 10
-_RIDGE = 1.0  # penalty on squared coefficients, as strong as one row
+_RIDGE = 0.1  # penalty on squared coefficients
 _INTERCEPT_RIDGE = 1e-3
 _MAX_STEPS = 30
 _MAX_HALVINGS = 30  # of a step that increases the cost

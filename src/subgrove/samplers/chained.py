@@ -3,12 +3,14 @@
 - Groups of features by the chain rule: each member given the other columns and the members before it.
 - Features with special values (missing ones, and values that many rows share, such as 0 or a limit of censoring): first
   which rows have a special value, then the ordinary values of the others.
+- Numbers with several modes: first near which mode, then the value.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, fields, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,8 @@ from subgrove._data.replace_columns import Changes, Donors
 from subgrove._data.table import Table, TypedColumn
 from subgrove._subgroups import Partition
 from subgrove.samplers.base import Feature, FittedSampler
+from subgrove.samplers.location_shift import NewValues
+from subgrove.samplers.predicted_probabilities import nearest_mode
 from subgrove.samplers.resampled_feature import ResampledFeature, RowGroups
 
 
@@ -109,17 +113,19 @@ def ignoring_own_values(sampler: Any) -> Any:
     shares = {field.name for field in fields(sampler)} & {"retention", "kept"}
     parts = {field.name for field in fields(sampler)} & {"ordinary", "probabilities"}
     changes = {name: ignoring_own_values(getattr(sampler, name)) for name in parts} | dict.fromkeys(shares, 0.0)
+    if isinstance(sampler, SeparateModes):
+        changes["modes"] = tuple(map(ignoring_own_values, sampler.modes))
     return replace(sampler, **changes) if changes else sampler
 
 
 @dataclass(frozen=True, eq=False)
-class SpecialProbabilities:
-    """Probabilities of an ordinary value, and of each special one.
+class PartProbabilities:
+    """Probabilities of the parts of a feature: an ordinary value and each special one, or each mode.
 
     Attributes
     ----------
     shares : float array
-        Shares in the training rows; the first is that of ordinary values.
+        Shares in the training rows.
     predictor : object or None
         Predicts the probabilities; None if they are the same in all rows.
     kept : float
@@ -137,6 +143,24 @@ class SpecialProbabilities:
         has = own[:, None] == np.arange(len(self.shares))
         return np.asarray((1 - self.kept) * self.predictor.predict(table) + self.kept * has)
 
+    def held_out(self, table: Table, own: Rows, log_scores: Floats) -> Floats:
+        """Return the probabilities of training rows, given held-out log scores of what they have."""
+        predicted = self.shares if self.predictor is None else self.predictor.predict(table)
+        has = own[:, None] == np.arange(len(self.shares))
+        others, known = np.where(has, 0.0, predicted), np.exp(-log_scores)[:, None]
+        return np.where(has, known, (1 - known) * others / others.sum(axis=1, keepdims=True))
+
+    def draws(self, table: Table, own: Rows, rngs: Streams) -> Callable[[], Iterator[Rows]]:
+        """Return the parts that rows are in, anew at each repeat."""
+        ends = np.cumsum(self.predict(table, own), axis=1)
+
+        def drawn() -> Iterator[Rows]:
+            for rng in rngs:
+                points = rng.random(table.n_rows) * ends[:, -1]
+                yield np.minimum((points[:, None] >= ends).sum(axis=1), len(self.shares) - 1)
+
+        return drawn
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TwoPart(FittedSampler):
@@ -146,7 +170,7 @@ class TwoPart(FittedSampler):
     ----------
     ordinary : FittedSampler
         Sampler of the ordinary values.
-    probabilities : SpecialProbabilities
+    probabilities : PartProbabilities
         Probabilities of an ordinary value, and of each special one.
     values : float array
         The special values; NaN stands for missing.
@@ -157,7 +181,7 @@ class TwoPart(FittedSampler):
     """
 
     ordinary: FittedSampler
-    probabilities: SpecialProbabilities
+    probabilities: PartProbabilities
     values: Floats
     representatives: Rows
     low: float = -np.inf
@@ -170,13 +194,10 @@ class TwoPart(FittedSampler):
         (name,) = feature
         own = special_codes(table.series(name), self.values)
         base = self.ordinary.resample(_hidden(table, name, own), feature, rngs, weights=weights, exact=False)
-        ends = np.cumsum(self.probabilities.predict(table, own), axis=1)
+        drawn = self.probabilities.draws(table, own, rngs.apart("special values"))
 
         def draws() -> Iterator[Changes]:
-            for rng, changes in zip(rngs.apart("special values"), base.draws(), strict=False):
-                points = rng.random(table.n_rows) * ends[:, -1]
-                part = np.minimum((points[:, None] >= ends).sum(axis=1), len(self.values))
-                yield {name: self._joined(changes[name], part)}
+            return ({name: self._joined(new[name], part)} for part, new in zip(drawn(), base.draws(), strict=False))
 
         return ResampledFeature(base.groups, draws)
 
@@ -207,6 +228,62 @@ class TwoPart(FittedSampler):
     def choice_details(self) -> dict[str, Any]:
         """Return the fields of a `SamplerChoice` that describe the sampler of the ordinary values."""
         return self.ordinary.choice_details()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SeparateModes(FittedSampler):
+    """Draws near which mode a new value is, and then a value around the prediction of this mode.
+
+    Attributes
+    ----------
+    modes : tuple of ResidualSampler
+        Sampler of the values around each mode.
+    spreads : float array
+        Standard deviations around the modes.
+    probabilities : PartProbabilities
+        Probability of each mode.
+    values : NewValues
+        Rounding of new values.
+    """
+
+    modes: tuple[Any, ...]
+    spreads: Floats
+    probabilities: PartProbabilities
+    values: NewValues
+
+    def resample(
+        self, table: Table, feature: Feature, rngs: Streams, *, weights: Floats | None = None, exact: bool = True
+    ) -> ResampledFeature:
+        """Resample the feature; new numbers have no exact expectation."""
+        (name,) = feature
+        values = table.values(name)
+        predicted = np.column_stack([mode.predictor.predict(table) for mode in self.modes])
+        own = np.where(np.isnan(values), -1, nearest_mode(values, predicted, self.spreads))
+        bases = []
+        for number, mode in enumerate(self.modes):  # a row near another mode has no residual to keep
+            hidden = with_values(table, name, np.where(own == number, values, np.nan))
+            bases.append(
+                replace(mode, values=mode.values.unrounded).resample(hidden, feature, rngs.apart(f"mode {number}"))
+            )
+        drawn = self.probabilities.draws(table, own, rngs.apart("modes"))
+
+        def draws() -> Iterator[Changes]:
+            for part, *changes in zip(drawn(), *(base.draws() for base in bases), strict=False):
+                yield {name: self.values.rounded(np.choose(part, [new[name] for new in changes]))}
+
+        return ResampledFeature(RowGroups.single(table.n_rows, self.conditioning), draws)
+
+    @property
+    def conditioning(self) -> tuple[str, ...]:
+        """Columns that probabilities and values depend on."""
+        predictor = self.probabilities.predictor
+        first = () if predictor is None else predictor.columns
+        details = (mode.choice_details()["conditioning"] for mode in self.modes)
+        return tuple(dict.fromkeys(chain(first, *details)))
+
+    def choice_details(self) -> dict[str, Any]:
+        """Return the fields of a `SamplerChoice` that describe this sampler."""
+        return {"conditioning": self.conditioning}
 
 
 def special_codes(series: TypedColumn, values: Floats) -> Rows:

@@ -12,7 +12,7 @@ Old and new value are then exchangeable up to second moments (`docs/decisions/00
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -37,6 +37,7 @@ _EXTREME_TAILS = 30.0  # kurtosis from which candidates are compared on normal s
 _MIN_ROWS = 50
 _MARGIN = 2.0  # residual standard deviations by which new values may exceed the range
 _MAX_RETENTION = 0.9
+_SPREAD_RANGE = (0.005, 0.995)  # quantiles of predicted spreads beyond which none is predicted
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,7 +186,15 @@ class NewValues:
 
     def fitted_to(self, new: Floats, own: Floats) -> Floats | Donors:
         """Return new values within the range of each row, rounded to training values where these are few."""
-        new = np.clip(new if self.scale is None else self.scale.back(new), *self.bounds.around(own))
+        return self.rounded(np.clip(new if self.scale is None else self.scale.back(new), *self.bounds.around(own)))
+
+    @property
+    def unrounded(self) -> NewValues:
+        """The same range, without rounding."""
+        return replace(self, values=None, representatives=None)
+
+    def rounded(self, new: Floats) -> Floats | Donors:
+        """Return new values rounded to training values where these are few."""
         if self.values is None or self.representatives is None:
             return new
         middles = (self.values[1:] + self.values[:-1]) / 2
@@ -219,6 +228,34 @@ def residual_column(fit: LinearFit) -> TypedColumn:
     return TypedColumn(ColumnInfo(f"residual of {fit.predictor.feature}", "numeric"), fit.residuals)
 
 
+@dataclass(frozen=True, eq=False)
+class PredictedSpread:
+    """Predicted spread of residuals: the exponential of a prediction, within the range of training.
+
+    Attributes
+    ----------
+    predictor : LinearPredictor or PredictorSum
+        Predicts the logarithm.
+    low, high : float
+        Range of the logarithm.
+    """
+
+    predictor: LinearPredictor | PredictorSum
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, fit: LinearFit, logs: Floats) -> tuple[PredictedSpread, Floats]:
+        """Return the predicted spread, and that of each training row, given logarithms of absolute residuals."""
+        predicted = logs - fit.residuals
+        low, high = np.quantile(predicted, _SPREAD_RANGE)
+        return cls(fit.predictor, float(low), float(high)), np.exp(np.clip(predicted, low, high))
+
+    def predict(self, table: Table) -> Floats:
+        """Return the spread in each row."""
+        return np.exp(np.clip(self.predictor.predict(table), self.low, self.high))
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ResidualSampler(FittedSampler):
     """Resamples one numeric feature: linear prediction plus a residual from the same subgroup.
@@ -239,6 +276,8 @@ class ResidualSampler(FittedSampler):
         Share of its own residual that a row retains.
     values : NewValues
         Range and rounding of new values.
+    spread : PredictedSpread or None
+        Residuals are multiples of it, if given.
     """
 
     predictor: LinearPredictor | PredictorSum
@@ -249,6 +288,7 @@ class ResidualSampler(FittedSampler):
     centre: Floats
     retention: float
     values: NewValues
+    spread: PredictedSpread | None = None
 
     @classmethod
     def of(
@@ -260,8 +300,10 @@ class ResidualSampler(FittedSampler):
         report_depth: int,
         retention: float | Literal["auto"] = "auto",
         scale: ValueScale | None = None,
+        spread: tuple[PredictedSpread, Floats] | None = None,
     ) -> ResidualSampler:
-        """Build from a linear fit and the subgroups of its residuals."""
+        """Build from a linear fit and the subgroups of its residuals, which may be in units of a spread."""
+        predicted_spread, units = spread or (None, 1.0)
         code = partition._assign_table(training.table).astype(np.int32)
         counts = np.maximum(np.bincount(code, minlength=len(partition)), 1)
         centre = np.bincount(code, weights=fit.residuals, minlength=len(partition)) / counts
@@ -274,7 +316,8 @@ class ResidualSampler(FittedSampler):
             residuals=fit.residuals,
             centre=centre,
             retention=_residual_retention(fit, code, centre, counts) if retention == "auto" else float(retention),
-            values=NewValues.of(series, fit.residuals, training.rows, scale),
+            values=NewValues.of(series, units * fit.residuals, training.rows, scale),
+            spread=predicted_spread,
         )
 
     def resample(
@@ -286,10 +329,11 @@ class ResidualSampler(FittedSampler):
         own = self.values.on_scale(values)
         code = self.partition._assign_table(table).astype(np.int32)
         shown = self.shown._assign_table(table).astype(np.int32)
-        predicted = self.predictor.predict(table) + self.centre[code]
+        unit = 1.0 if self.spread is None else self.spread.predict(table)
+        predicted = self.predictor.predict(table) + unit * self.centre[code]
         retention = np.where(np.isnan(own), 0.0, self.retention)
         base = predicted + retention * np.where(np.isnan(own), 0.0, own - predicted)
-        spread = np.sqrt(1.0 - retention**2)
+        spread = unit * np.sqrt(1.0 - retention**2)
         pools = cached(rngs, "pools", lambda: SortedPools(self.code, self.residuals, len(self.partition)))
         centred = self.residuals - self.centre[self.code]
 
@@ -309,7 +353,8 @@ class ResidualSampler(FittedSampler):
     @property
     def conditioning(self) -> tuple[str, ...]:
         """Columns of the linear predictor and of the subgroups."""
-        return tuple(dict.fromkeys((*self.predictor.columns, *self.partition.conditioning)))
+        of_spread = () if self.spread is None else self.spread.predictor.columns
+        return tuple(dict.fromkeys((*self.predictor.columns, *of_spread, *self.partition.conditioning)))
 
     @property
     def has_subgroups(self) -> bool:

@@ -8,7 +8,7 @@ an expectation is linear in them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -20,6 +20,7 @@ from subgrove._core.kinds import Floats, Rows
 from subgrove._data.columns import ColumnInfo
 from subgrove._data.replace_columns import Changes, Donors
 from subgrove._data.table import Table, TypedColumn
+from subgrove._regress.forest import grow_forest
 from subgrove._regress.gram import FoldGrams, location_and_spread
 from subgrove._regress.levels import (
     ForestLevels,
@@ -38,6 +39,14 @@ from subgrove.samplers.resampled_feature import ExactExpectation, ExpectationTer
 _NEGLIGIBLE = 1e-12  # probabilities below it are rounding error
 _BINS = 24
 _MAX_KEPT = 0.9
+_DENSITY_POINTS = 200
+_BANDWIDTH = 0.4  # of the density by which modes are found, over the standard deviation
+_DEPTH = 1.15  # density of the lower mode over that between two modes
+_LEAST_SHARE = 0.1  # of the rows, likewise
+_LEAST_DOUBT = 0.01  # mean probability that two values of a row are near different modes
+_ROUGH_FOREST = (20, 15, 1000)  # trees, rows of a node, rows of a tree
+LEAST_IN_MODE = 40  # rows around each mode
+ATOM = 0.05  # share of rows from which a value is an atom
 _QUANTILES = 40  # of the predictive distribution, for scores
 
 
@@ -220,6 +229,90 @@ def quantile_crps(x: Floats, quantile: Callable[[float], Floats]) -> Floats:
         difference = x - quantile(level)
         scores += np.maximum(level * difference, (level - 1) * difference)
     return 2 * scores / _QUANTILES
+
+
+def mixture_crps(x: Floats, predicted: Floats, residuals: Sequence[Floats], shares: Floats) -> Floats:
+    """Return the CRPS of a mixture of several predictions (rows, parts), with the residuals and the shares of each."""
+    levels = (np.arange(_QUANTILES) + 0.5) / _QUANTILES
+    pools = np.array([np.quantile(pool, levels) for pool in residuals])
+    points = (predicted[:, :, None] + pools).reshape(len(x), -1)
+    weights = np.repeat(shares / _QUANTILES, _QUANTILES, axis=1)
+    order = np.argsort(points, axis=1)
+    points, weights = np.take_along_axis(points, order, axis=1), np.take_along_axis(weights, order, axis=1)
+    below = np.cumsum(weights, axis=1) - weights / 2
+    return np.asarray((weights * (np.abs(points - x[:, None]) - (2 * below - 1) * points)).sum(axis=1))
+
+
+def mode_borders(values: Floats) -> Floats:
+    """Return numbers that separate modes: where the density is at most half of that around the modes on both sides."""
+    n, spread = len(values), float(values.std())
+    quantiles = np.quantile(values, np.linspace(0, 1, _DENSITY_POINTS))
+    gap = float(np.median(np.diff(np.unique(values)))) if spread > 0 else 0.0
+    if spread == 0 or n < 2 * LEAST_IN_MODE or np.unique(values, return_counts=True)[1].max() >= ATOM * n:
+        return np.empty(0)
+    width = max(_BANDWIDTH * spread * n**-0.2, gap)
+    grid = np.linspace(quantiles[1], quantiles[-2], _DENSITY_POINTS)
+    density = np.exp(-0.5 * ((grid[:, None] - quantiles) / width) ** 2).mean(axis=1)
+
+    def separated(first: int, last: int) -> list[float]:
+        part = density[first:last]
+        if not len(part):
+            return []
+        peaks = np.minimum(np.maximum.accumulate(part), np.maximum.accumulate(part[::-1])[::-1])
+        lowest = first + int(np.argmax(peaks / part))
+        border = float(grid[lowest])
+        left, right = (values < border).sum(), (values >= border).sum()
+        if peaks[lowest - first] < _DEPTH * density[lowest] or min(left, right) < 1:
+            return []
+        return [*separated(first, lowest), border, *separated(lowest + 1, last)]
+
+    borders = np.array(separated(0, len(grid)))
+    while len(borders):
+        counts = np.bincount(np.searchsorted(borders, values), minlength=len(borders) + 1)
+        small = int(counts.argmin())
+        if counts[small] >= max(LEAST_IN_MODE, _LEAST_SHARE * n):
+            break
+        borders = np.delete(borders, min(small, len(borders) - 1))
+    return borders
+
+
+def separation(predicted: Floats, spreads: Floats, shares: Floats) -> float:
+    """Return the mean distance of the two most probable modes of a row, in units of their spreads together.
+
+    Rows count by the probability that two values are near different ones of them.
+    """
+    rows, likely = np.arange(len(shares)), np.argsort(shares, axis=1)[:, -2:]
+    one, two = likely.T
+    weights = shares[rows, one] * shares[rows, two]
+    distances = np.abs(predicted[rows, one] - predicted[rows, two]) / np.maximum(spreads[one] + spreads[two], 1e-300)
+    return float(np.average(distances, weights=weights)) if weights.mean() > _LEAST_DOUBT else 0.0
+
+
+def nearest_mode(values: Floats, predicted: Floats, spreads: Floats) -> Rows:
+    """Return which of several predictions (rows, modes) each value is nearest to, in units of their spreads."""
+    return np.asarray(np.argmin(np.abs(values[:, None] - predicted) / np.maximum(spreads, 1e-300), axis=1))
+
+
+def roughly_likely(grams: FoldGrams, code: Rows, names: Sequence[str], seed: int) -> Floats:
+    """Return the probabilities of modes, or other parts, by a small forest of which each row is left out."""
+    outputs, parts = (
+        (code[:, None] == np.arange(code.max() + 1)).astype(np.float64),
+        grams.design.allowed(names, log_scales=False),
+    )
+    trees, node, rows = _ROUGH_FOREST
+    tried = max(1, (len(parts) + 1) // 2)
+    forest = grow_forest(
+        grams.forest_columns.some(parts),
+        outputs,
+        n_trees=trees,
+        min_node_size=node,
+        tried=tried,
+        seed=seed,
+        codes=code,
+        max_samples=rows,
+        n_jobs=1,
+    )
+    return np.asarray(np.where(np.isnan(forest.out_of_bag), outputs.mean(axis=0), forest.out_of_bag))
 
 
 def back_transformed_scores(

@@ -81,6 +81,12 @@ class SharedTraining:
             return select_columns(self.table, [name for name in self.allowed if name not in feature])
         return self.sorted_table.table.without(feature)
 
+    def some_rows(self, at: Rows) -> SharedTraining:
+        """Return some of the training rows."""
+        table = self.table.rows(at)
+        grams = FoldGrams.of(table, self.seed)
+        return replace(self, table=table, rows=self.rows[at], grams=grams, sorted_table=None)
+
 
 @dataclass(eq=False, repr=False)
 class TrainingSettings:

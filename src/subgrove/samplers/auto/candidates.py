@@ -19,8 +19,9 @@ from subgrove._regress.multinomial import fit_sparse_multinomial
 from subgrove._subgroups import Partition
 from subgrove._subgroups.depth import leaf_scores, leave_one_out_scores
 from subgrove._subgroups.partition import TreeSettings, grow_partition
-from subgrove.samplers.auto.choice import SMOOTH_TERMS, UNREADABLE
+from subgrove.samplers.auto.choice import SMOOTH_TERMS, UNREADABLE, CandidateScore, SamplerChoice
 from subgrove.samplers.base import FittedSampler
+from subgrove.samplers.chained import PartProbabilities
 from subgrove.samplers.predicted_probabilities import LevelSampler
 from subgrove.samplers.training_donors import SharedTraining, TrainingSubgroups
 from subgrove.trees.split_points import refine_split_points, shorten_split_points
@@ -223,6 +224,16 @@ def best_candidate(candidates: list[Candidate]) -> Candidate:
     return min(candidates, key=lambda candidate: candidate.score)
 
 
+def selected_of(feature: str, measure: str, candidates: list[Candidate], n_rows: int = 0) -> SamplerChoice:
+    """Return the simplest candidate that is as good as the best, with the scores of all."""
+    best = best_candidate(candidates)
+    scores = []
+    for one in candidates:
+        gap, error = mean_and_std_error(present(one.scores - best.scores))
+        scores.append(CandidateScore(one.name, one.score, gap, error, one.complexity))
+    return SamplerChoice.between(feature, measure, tuple(scores), n_rows)
+
+
 def present(scores: Floats) -> Floats:
     """Return the scores that are not NaN; all, if all are NaN."""
     missing = np.isnan(scores)
@@ -280,3 +291,43 @@ class LevelCandidates(CandidateSet):
         if forest is not None:
             add("forest_levels", forest, forest.scores, UNREADABLE)
         return models
+
+
+def predict_parts(
+    training: SharedTraining, name: str, codes: Rows, predictors: Table
+) -> tuple[PartProbabilities, Floats]:
+    """Return the probabilities of parts, and the held-out log score of each row's part."""
+    shares = np.bincount(codes) / len(codes)
+    info = ColumnInfo(name, "nominal", tuple(map(str, range(len(shares)))))
+    series = TypedColumn(info, codes.astype(np.int32))
+    candidates = LevelCandidates(replace(training, compared=None), series, predictors)
+    models: list[tuple[Candidate, Any]] = [(candidates.marginal(), None), *candidates.probability_models()]
+    models += [(one, LeafShares.of(candidates.tree, predictors, codes)) for one in candidates.subgroups()]
+    choice = selected_of(name, "log score", candidates.rescored([candidate for candidate, _ in models]))
+    candidate, fit = next(pair for pair in models if pair[0].name == choice.selected)
+    return PartProbabilities(shares, getattr(fit, "predictor", fit), getattr(fit, "kept", 0.0)), candidate.scores
+
+
+@dataclass(frozen=True, eq=False)
+class LeafShares:
+    """Shares of levels in each subgroup of a tree."""
+
+    tree: Partition
+    shares: Floats
+
+    @classmethod
+    def of(cls, tree: Partition, predictors: Table, codes: Rows) -> LeafShares:
+        """Count in training rows; each subgroup gets one more row with the overall shares."""
+        leaf, n_levels = tree._assign_table(predictors), int(codes.max()) + 1
+        counts = np.bincount(leaf * n_levels + codes, minlength=len(tree) * n_levels).reshape(-1, n_levels)
+        filled = counts + np.bincount(codes) / len(codes)
+        return cls(tree, filled / filled.sum(axis=1, keepdims=True))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Split columns of the tree."""
+        return self.tree.conditioning
+
+    def predict(self, table: Table) -> Floats:
+        """Return the probability of each level in each row."""
+        return self.shares[self.tree._assign_table(table)]

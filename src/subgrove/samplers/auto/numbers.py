@@ -17,11 +17,13 @@ from subgrove._regress.linear import LinearFit, fit_dense_linear, fit_sparse_lin
 from subgrove._regress.threshold_terms import fit_threshold_terms
 from subgrove._subgroups.depth import leave_one_out_scores
 from subgrove._subgroups.partition import TreeSettings
-from subgrove.samplers.auto.candidates import Candidate, CandidateSet
+from subgrove.samplers.auto.candidates import Candidate, CandidateSet, predict_parts
 from subgrove.samplers.auto.choice import SMOOTH_TERMS, UNREADABLE
+from subgrove.samplers.chained import SeparateModes
 from subgrove.samplers.forest_donors import ForestDonors, fit_donor_forest
 from subgrove.samplers.location_shift import (
     NewValues,
+    PredictedSpread,
     ResidualSampler,
     ValueScale,
     intercept_only,
@@ -29,16 +31,30 @@ from subgrove.samplers.location_shift import (
     residual_column,
     scales_to_try,
 )
-from subgrove.samplers.predicted_probabilities import ReweightedResiduals, back_transformed_scores, fit_reweighted
+from subgrove.samplers.predicted_probabilities import (
+    ATOM,
+    LEAST_IN_MODE,
+    ReweightedResiduals,
+    back_transformed_scores,
+    fit_reweighted,
+    mixture_crps,
+    mode_borders,
+    nearest_mode,
+    roughly_likely,
+    separation,
+)
 
 _RESIDUAL_DEPTH = 3
 _ROWS_TO_TRUST_TESTS = 1000  # with fewer, a test may have missed a dependence
 _REWEIGHTED_TERMS = 200  # complexity of probabilities that depend on the columns
 _SEVERAL_MODES = 1.7  # kurtosis; that of a symmetric distribution with one mode is at least 1.8
-_ATOM = 0.05  # share of rows from which a value is an atom
 _FEW_TERMS = 3  # of a linear predictor that is readable without a tree
 _WORTH_SMOOTHING = 1.2  # squared residuals of thresholds over those of a smooth function, up to which both are tried
 _DENSE_FROM = 5  # terms of a sparse predictor from which one of all columns is tried
+_SEPARATE = 2.5  # distance of two modes over their spreads together, from which they are separate
+_ROUGHLY_SEPARATE = 2.3  # the same, with linear predictions
+_LEAST_SIZE = 0.1  # of residuals over their median size, below which they count as equal
+_REASSIGNED = 3  # times that rows are assigned to the nearest of the predictions
 _NORMAL_POOL = 2001  # quantiles that represent a normal distribution
 
 
@@ -58,7 +74,8 @@ class NumberCandidates(CandidateSet):
                 return candidates
             candidates += self._dense(sparse)
         on_residuals = compares("reweighted_residuals", "forest_donors")
-        smooth = self._smooth(fit, pilot) if on_residuals or compares("smooth_subgroups") else None
+        around = on_residuals or compares("smooth_subgroups", "scaled_subgroups", "separate_modes")
+        smooth = self._smooth(fit, pilot) if around else None
         if smooth is not None:
             candidates.append(self._shifted(smooth, "smooth_subgroups"))
         located: list[tuple[LinearFit, ValueScale | None, float]] = [
@@ -73,6 +90,10 @@ class NumberCandidates(CandidateSet):
             located.append((other, other_scale, candidates[-1].score))
         candidates = self.rescored([*candidates, *(self.subgroups() if compares("training_subgroups") else [])])
         location, scale, _ = min(located, key=lambda one: one[2])  # whose residuals the last two candidates resample
+        if compares("scaled_subgroups"):
+            candidates += self._scaled(smooth or fit)
+        if compares("separate_modes"):
+            candidates += self._separate_modes(smooth or fit)
         if compares("reweighted_residuals"):
             candidates += self._reweighted(location, scale)
         if compares("forest_donors"):
@@ -97,11 +118,14 @@ class NumberCandidates(CandidateSet):
         by_level = fit_level_means(self.predictors, x) if many else None
         target = x if by_level is None else x.mean() + by_level.residuals
         sparse = fit_sparse_linear(grams, name, target, names)
-        fit = sparse or intercept_only(grams, TypedColumn(replace(self.series.info, name=name), target))
+        fit = sparse or self._mean_of(name, target)
         if by_level is not None:
             noise = max(fit.noise - by_level.error_variance, 0.0)
             sparse = fit = LinearFit(PredictorSum(fit.predictor, by_level.predictor), fit.residuals, noise)
         return sparse, fit, self._pilot(fit.residuals)
+
+    def _mean_of(self, name: str, x: Floats) -> LinearFit:
+        return intercept_only(self.training.grams, TypedColumn(replace(self.series.info, name=name), x))
 
     @cached_property
     def _pilots(self) -> dict[int, tuple[Floats, PilotForest]]:
@@ -151,7 +175,14 @@ class NumberCandidates(CandidateSet):
         predictor = PredictorSum(fit.predictor, found.predictor)
         return LinearFit(predictor, found.residuals[:, 0], float(found.noise[0]))
 
-    def _shifted(self, fit: LinearFit, name: str = "shifted_subgroups", scale: ValueScale | None = None) -> Candidate:
+    def _shifted(
+        self,
+        fit: LinearFit,
+        name: str = "shifted_subgroups",
+        scale: ValueScale | None = None,
+        spread: tuple[PredictedSpread, Floats] | None = None,
+    ) -> Candidate:
+        """Return resampled residuals around a fit, on another scale, or in units of a spread if they are given so."""
         residuals, settings = residual_column(fit), self._with_depth(_RESIDUAL_DEPTH)
         # No tree on the residuals if neither single columns nor the linear model predict the feature significantly.
         x = self.series.values if scale is None else scale.forward(self.series.values)
@@ -165,15 +196,16 @@ class NumberCandidates(CandidateSet):
         else:
             scores = self._scores_on_scale(fit, scale, everything, everything, leaf, leaf)
             rescore = partial(self._scores_on_scale_by_halves, fit, scale, settings)
+        units = 1.0 if spread is None else spread[1]
         return Candidate(
             name=name,
-            scores=scores,
+            scores=units * scores,
             complexity=len(fit.predictor.terms) + splits + (0 if name == "shifted_subgroups" else SMOOTH_TERMS),
             make=lambda: ResidualSampler.of(
-                fit, tree, self.training, self.series, self.training.report_depth, scale=scale
+                fit, tree, self.training, self.series, self.training.report_depth, scale=scale, spread=spread
             ),
             splits=splits,
-            rescore=rescore if splits else None,
+            rescore=(lambda: units * rescore()) if splits else None,
             columns=len(self.predictors.names),
         )
 
@@ -218,7 +250,7 @@ class NumberCandidates(CandidateSet):
         grams, names, name, x = self.training.grams, self.predictors.names, self.series.info.name, self.series.values
         _, counts = np.unique(x, return_counts=True)
         several_modes = ((x - x.mean()) ** 4).mean() < _SEVERAL_MODES * x.var() ** 2
-        by_value = several_modes or counts.max() >= _ATOM * len(x)
+        by_value = several_modes or counts.max() >= ATOM * len(x)
         noise = fit.noise
         predictor, residuals = (None, x) if by_value else (fit.predictor, fit.residuals)
         if by_value and scale is not None:
@@ -243,6 +275,107 @@ class NumberCandidates(CandidateSet):
             )
 
         return [Candidate("reweighted_residuals", scores, _REWEIGHTED_TERMS, make)]
+
+    def _scaled(self, fit: LinearFit) -> list[Candidate]:
+        """Return residuals in units of a predicted spread, if other columns predict it."""
+        sizes, pilot = np.abs(fit.residuals), self._pilot(fit.residuals)
+        least, name = _LEAST_SIZE * float(np.median(sizes)), f"spread of {self.series.info.name}"
+        if self._judged is not None or not least or not pilot.predictive:
+            return []
+        logs = np.log(np.maximum(sizes, least))
+        sparse = fit_sparse_linear(self.training.grams, name, logs, self.predictors.names)
+        smooth = self._smooth_only(sparse or self._mean_of(name, logs), pilot)
+        found = smooth or sparse
+        if found is None:
+            return []
+        spread, units = PredictedSpread.of(found, logs)
+        ratios = fit.residuals / units
+        noise = fit.noise * float((ratios**2).mean() / (fit.residuals**2).mean())
+        scaled = self._shifted(LinearFit(fit.predictor, ratios, noise), "shifted_subgroups", None, (spread, units))
+        readable = smooth is None and not isinstance(fit.predictor, PredictorSum)
+        terms = scaled.complexity + len(spread.predictor.terms) + (0 if readable else SMOOTH_TERMS)
+        return [replace(scaled, name="scaled_subgroups", complexity=terms)]
+
+    def _separate_modes(self, fit: LinearFit) -> list[Candidate]:
+        """Return a prediction for each mode of the values, or else of the residuals of a fit, if there are several."""
+        for place in (self.series.values, fit.residuals) if self._judged is None else ():
+            borders = mode_borders(place)
+            if len(borders):
+                code = self._nearest_modes(self._without_common_slopes(np.searchsorted(borders, place)))
+                if code is not None and (found := self._by_mode(code)):
+                    return found
+        return []
+
+    def _without_common_slopes(self, code: Rows) -> Rows:
+        """Return the modes of the values without what moves all modes by the same distance."""
+        names, x = self.predictors.names, self.series.values
+        for _ in range(_REASSIGNED):
+            centred = x - (np.bincount(code, weights=x) / np.bincount(code))[code]
+            common = fit_sparse_linear(self.training.grams, self.series.info.name, centred, names)
+            if common is None:
+                break
+            place = x - centred + common.residuals
+            borders = mode_borders(place)
+            near = np.searchsorted(borders, place)
+            if len(borders) < code.max() or (near == code).all():
+                break
+            code = near
+        return code
+
+    def _nearest_modes(self, code: Rows) -> Rows | None:
+        """Return the mode that each row is nearest to by linear predictions; None if they seem to be but one."""
+        x, training = self.series.values, self.training
+        for _ in range(_REASSIGNED):
+            parts = self._by_part(code)
+            found = [
+                fit_sparse_linear(each.training.grams, "", each.series.values, self.predictors.names) for each in parts
+            ]
+            fits = [fit or part._mean_of("", part.series.values) for fit, part in zip(found, parts, strict=True)]
+            predicted = np.column_stack([fit.predictor.predict(self.predictors) for fit in fits])
+            spreads = np.array([fit.residuals.std() for fit in fits])
+            near = nearest_mode(x, predicted, spreads)
+            if np.bincount(near, minlength=len(parts)).min() < LEAST_IN_MODE or (near == code).all():
+                break
+            code = near
+        likely = roughly_likely(training.grams, code, self.predictors.names, training.seed)
+        return code if separation(predicted, spreads, likely) >= _ROUGHLY_SEPARATE else None
+
+    def _by_mode(self, code: Rows) -> list[Candidate]:
+        """Return a prediction for each mode, given the nearest one, if several occur in the same place."""
+        name, x, parts = self.series.info.name, self.series.values, self._by_part(code)
+        fits = []
+        for part in parts:
+            _, fit, pilot = part._linear(name, part.series.values)
+            fits.append(part._smooth(fit, pilot) or fit)
+        probabilities, log_scores = predict_parts(self.training, name, code, self.predictors)
+        predicted = np.column_stack([fit.predictor.predict(self.predictors) for fit in fits])
+        for mode, fit in enumerate(fits):
+            predicted[code == mode, mode] = x[code == mode] - fit.residuals
+        shares = probabilities.held_out(self.predictors, code, log_scores)
+        spreads = np.array([fit.residuals.std() for fit in fits])
+        if separation(predicted, spreads, shares) < _SEPARATE:
+            return []
+        scores = mixture_crps(x, predicted, [fit.residuals for fit in fits], shares)
+
+        def make() -> SeparateModes:
+            return SeparateModes(
+                self.training.table.columns,
+                modes=tuple(part._shifted(fit).make() for part, fit in zip(parts, fits, strict=True)),
+                spreads=spreads,
+                probabilities=probabilities,
+                values=NewValues.of(self.series, x, self.training.rows),
+            )
+
+        return [Candidate("separate_modes", scores, _REWEIGHTED_TERMS, make)]
+
+    def _by_part(self, code: Rows) -> list[NumberCandidates]:
+        """Return the candidates of the rows of each part."""
+        parts = []
+        for number in range(code.max() + 1):
+            at = np.flatnonzero(code == number)
+            series = replace(self.series, values=self.series.values[at])
+            parts.append(NumberCandidates(self.training.some_rows(at), series, self.predictors.rows(at)))
+        return parts
 
     def _forest_donors(self, fit: LinearFit, scale: ValueScale | None) -> list[Candidate]:
         """Return donors of the same leaves of trees on the residuals of a fit, if these depend on the columns."""

@@ -22,18 +22,22 @@ import numpy as np
 from subgrove._core.execution import Streams, one_blas_thread, parallel_map
 from subgrove._core.kinds import Floats, Rows
 from subgrove._core.text import quote
-from subgrove._data.columns import ColumnInfo
 from subgrove._data.encode import is_extreme
 from subgrove._data.table import Table, TypedColumn
-from subgrove._regress.gram import FoldGrams, mean_and_std_error
 from subgrove._subgroups import Partition
 from subgrove._subgroups.partition import grow_partition
 from subgrove.exceptions import ParameterError
-from subgrove.samplers.auto.candidates import Candidate, LevelCandidates, best_candidate, present, training_subgroups
-from subgrove.samplers.auto.choice import DESCRIPTIONS, CandidateScore, SamplerChoice
+from subgrove.samplers.auto.candidates import (
+    Candidate,
+    LevelCandidates,
+    predict_parts,
+    selected_of,
+    training_subgroups,
+)
+from subgrove.samplers.auto.choice import DESCRIPTIONS, SamplerChoice
 from subgrove.samplers.auto.numbers import NumberCandidates
 from subgrove.samplers.base import Feature, FittedSampler, Sampler, lookup_feature, title
-from subgrove.samplers.chained import ChainedMembers, SpecialProbabilities, TwoPart, ignoring_own_values, special_codes
+from subgrove.samplers.chained import ChainedMembers, PartProbabilities, TwoPart, ignoring_own_values, special_codes
 from subgrove.samplers.resampled_feature import ResampledFeature, RowGroups
 from subgrove.samplers.training_donors import SharedTraining, TrainingSettings, has_few_levels, read_shared_training
 
@@ -278,10 +282,8 @@ class SamplerSelector:
 
     def _select(self, series: TypedColumn, candidates: list[Candidate], by_level: bool) -> Selected:
         candidates = [one for one in candidates if one.name == "marginal" or self.training.compares(one.name)]
-        best = best_candidate(candidates)
-        scores = tuple(_summary(candidate, best) for candidate in candidates)
         measure = "log score" if by_level else "CRPS"
-        choice = SamplerChoice.between(series.info.name, measure, scores, len(self.training.rows))
+        choice = selected_of(series.info.name, measure, candidates, len(self.training.rows))
         sampler = next(candidate for candidate in candidates if candidate.name == choice.selected).make()
         return sampler, _with_details(choice, sampler)
 
@@ -309,16 +311,9 @@ class SamplerSelector:
             tree = self._grow((name,), (series,), predictors).at_depth(0)
             why = f"only {len(ordinary)} training rows have a value"
             return training_subgroups(self.training, tree), SamplerChoice.only(name, "marginal", why), None
-        table = self.training.table.rows(ordinary)
-        training = replace(
-            self.training,
-            table=table,
-            rows=self.training.rows[ordinary],
-            grams=FoldGrams.of(table, self.training.seed),
-            sorted_table=None,
-        )
         complete = TypedColumn(series.info, series.values[ordinary])
-        sampler, choice, reported = SamplerSelector(training).of_values(complete, predictors.rows(ordinary))
+        selector = SamplerSelector(self.training.some_rows(ordinary))
+        sampler, choice, reported = selector.of_values(complete, predictors.rows(ordinary))
         low, high = -np.inf, np.inf
         if not series.info.is_nominal:
             known = series.values[~series.missing]
@@ -336,21 +331,12 @@ class SamplerSelector:
         )
         return both, choice, reported
 
-    def _special_probabilities(self, name: str, codes: Rows, predictors: Table) -> SpecialProbabilities:
+    def _special_probabilities(self, name: str, codes: Rows, predictors: Table) -> PartProbabilities:
         """Return the probabilities of special values: by other columns, if these predict them."""
         counts = np.bincount(codes)
         if np.sort(counts)[-2] < _MIN_SPECIAL:
-            return SpecialProbabilities(counts / counts.sum())
-        info = ColumnInfo(name, "nominal", tuple(map(str, range(len(counts)))))
-        training = replace(self.training, compared=None)
-        candidates = LevelCandidates(training, TypedColumn(info, codes.astype(np.int32)), predictors)
-        models = candidates.probability_models()
-        scored = [candidates.marginal(), *(candidate for candidate, _ in models)]
-        best = best_candidate(scored)
-        choice = SamplerChoice.between(name, "log score", tuple(_summary(one, best) for one in scored), 0)
-        fit = {one.name: model for one, model in models}.get(choice.selected)
-        shares = counts / counts.sum()
-        return SpecialProbabilities(shares) if fit is None else SpecialProbabilities(shares, fit.predictor, fit.kept)
+            return PartProbabilities(counts / counts.sum())
+        return predict_parts(self.training, name, codes, predictors)[0]
 
     def _grow(self, feature: Feature, series: tuple[TypedColumn, ...], predictors: Table) -> Partition:
         return grow_partition(predictors, feature, series, None, self.training.settings, self.training.sorted_table)
@@ -373,11 +359,6 @@ def _read_candidates(candidates: Any) -> frozenset[str] | None:
 def _with_details(choice: SamplerChoice, sampler: FittedSampler) -> SamplerChoice:
     """Return the choice with a description of the fitted sampler."""
     return replace(choice, **sampler.choice_details())
-
-
-def _summary(candidate: Candidate, best: Candidate) -> CandidateScore:
-    gap, error = mean_and_std_error(present(candidate.scores - best.scores))
-    return CandidateScore(candidate.name, candidate.score, gap, error, candidate.complexity)
 
 
 def special_values(series: TypedColumn) -> Floats:
