@@ -234,8 +234,9 @@ class FeatureScorer:
         checker = self.context.fidelity_checker
         if checker is not None:
             self.drawn = checker.read(self.draws, lambda: self.accumulator.resampled)
-        self.result = self._result(self.accumulator)
+        self.result = self._result(self.accumulator).compact()
         del self.accumulator
+        self.shifts = self.donors = None  # sums by row, of which each feature would keep its own
 
     def _result(self, accumulator: LossAccumulator) -> FeatureResult:
         scores = {
