@@ -9,7 +9,7 @@ from subgrove._core.kinds import Codes, Floats, Rows
 from subgrove._data.columns import ColumnInfo
 from subgrove._data.table import Table, TypedColumn
 
-_MOST_KEPT = 16  # columns, which trees and formulas read repeatedly
+_MOST_KEPT = 8  # columns, which trees and formulas read repeatedly
 
 
 class SelectedRows(Table):
