@@ -10,7 +10,7 @@ Requirements this design meets:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -188,10 +188,14 @@ class Frames:
 
     def changed(self, rows: slice | Rows, changes: Changes) -> Any:
         """Return some rows of the table, with columns replaced; replacements have one entry per such row."""
+        return next(self.changed_each(rows, [changes]))
+
+    def changed_each(self, rows: slice | Rows, blocks: Iterable[Changes]) -> Iterator[Any]:
+        """Yield the same for each of several replacements of the same columns; each table may overwrite the last."""
         table = self._container.rows(rows)
-        return self._container.replaced(
-            table, {self._place[name]: self.native(name, column) for name, column in changes.items()}
-        )
+        for changes in blocks:
+            columns = {self._place[name]: self.native(name, column) for name, column in changes.items()}
+            yield self._container.replaced(table, columns)
 
     def holds(self, table: Any, rows: slice) -> bool:
         """Return whether a table that `changed(rows, {})` returned has not been modified."""
@@ -319,10 +323,6 @@ class _MatrixTile:
             copies[:n_blocks, :, place] = numbers[:, None]
         self.written = [set(native)] * max(n_blocks, len(self.written))
         return self.container.wrap(self.buffer[: n_blocks * n])
-
-    def rows(self, rows: slice) -> Any:
-        """Return some rows of the last filled table, without a copy."""
-        return self.container.wrap(self.buffer[rows])
 
     def _write(self, rows: slice, place: int, column: npt.NDArray[Any]) -> None:
         if column.dtype != self.buffer.dtype:

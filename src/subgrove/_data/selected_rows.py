@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 
 from subgrove._core.kinds import Codes, Floats, Rows
@@ -27,6 +28,10 @@ class SelectedRows(Table):
         Columns of the table, as training rows describe them.
     """
 
+    _source: Table
+    _selected: Rows
+    _kept: dict[str, TypedColumn]
+
     def __init__(self, table: Table, rows: Rows, columns: tuple[ColumnInfo, ...]) -> None:
         clusters = None if table.clusters is None else table.clusters[rows]
         own = {"columns": columns, "unseen": table.unseen, "places": table.places, "clusters": clusters}
@@ -38,12 +43,12 @@ class SelectedRows(Table):
         return len(self._selected)
 
     @cached_property
-    def numbers(self) -> Floats:  # type: ignore[override]  # a field of the base class
+    def numbers(self) -> Floats:
         """Numbers of all numeric and ordered columns."""
         return self._source.numbers[self._selected]
 
     @cached_property
-    def codes(self) -> Codes:  # type: ignore[override]
+    def codes(self) -> Codes:
         """Codes of all nominal columns."""
         return self._source.codes[self._selected]
 
@@ -58,3 +63,9 @@ class SelectedRows(Table):
             whole = self._source.series(name)
             self._kept[name] = TypedColumn(self.columns[self.names.index(name)], whole.values[self._selected])
         return self._kept[name]
+
+
+def selected_rows(table: Table, rows: Rows, columns: tuple[ColumnInfo, ...]) -> Table | None:
+    """Return some rows of a table as training rows describe its columns; None if they differ in kinds or levels."""
+    theirs, ours = ([replace(one, has_missing=False) for one in each] for each in (columns, table.columns))
+    return SelectedRows(table, rows, columns) if theirs == ours else None

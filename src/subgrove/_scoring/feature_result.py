@@ -182,16 +182,18 @@ class FeatureResult:
         return 0.0 if self.donor_variance is None or not losses else float(self.donor_variance[losses[0]])
 
     def compact(self) -> FeatureResult:
-        """Return the result with values that are the same in all rows stored once, as those of an irrelevant feature."""
+        """Return the result with values that are the same in all rows, as of an irrelevant feature, stored once."""
         return replace(self, **{name: _stored_once(getattr(self, name), at) for name, at in _AXIS_OF_ROWS.items()})
 
     def __getstate__(self) -> dict[str, Any]:
-        once = [name for name in _AXIS_OF_ROWS if _is_stored_once(getattr(self, name), _AXIS_OF_ROWS[name])]
-        shapes = {name: getattr(self, name).shape for name in once}
-        return vars(self) | {name: getattr(self, name).take([0], _AXIS_OF_ROWS[name]) for name in once} | {"_": shapes}
+        state, shapes = dict(vars(self)), {}
+        for name, at in _AXIS_OF_ROWS.items():
+            if (values := state[name]) is not None and values.size and not values.strides[at]:
+                state[name], shapes[name] = values.take([0], axis=at), values.shape
+        return state | {"shapes": shapes}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        shapes = state.pop("_")
+        shapes = state.pop("shapes")
         vars(self).update(state | {name: np.broadcast_to(state[name], shape) for name, shape in shapes.items()})
 
     def uncalibrated(self) -> FeatureResult:
@@ -203,10 +205,6 @@ _BY_LOSS = (  # arrays of which the first axis are the losses
     *("rows", "influence", "moments", "squared", "repeats", "overall", "excess", "mc_variance"),
     *("donor_variance", "donor_subgroup_variance", "sampler_variance"),
 )
-
-
-def _is_stored_once(values: Any, axis: int) -> bool:
-    return values is not None and values.size > 0 and values.strides[axis] == 0
 
 
 _AXIS_OF_ROWS = {"rows": 1, "influence": 1, "moved": 0, "moved_variance": 0, "code": 0}

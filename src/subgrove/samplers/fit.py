@@ -22,7 +22,7 @@ from subgrove._data.clusters import independent_rows
 from subgrove._data.columns import ColumnInfo, as_argument
 from subgrove._data.from_containers import BOOLEANS, names_and_rows
 from subgrove._data.replace_columns import Changes, Donors, Frames, Rows
-from subgrove._data.selected_rows import SelectedRows
+from subgrove._data.selected_rows import selected_rows
 from subgrove._data.table import Table, read_like, read_table
 from subgrove._subgroups import Partition
 from subgrove._subgroups import Subgroups as FoundSubgroups
@@ -191,17 +191,11 @@ def cross_fitted(method: Any, X: Any, table: Table, names: list[Any], seed: int)
             fitted = fitted.with_rows(frames.changed(rows, {}))
         elif type(fitted).__module__.startswith("subgrove."):
             fitted = replace(fitted, train=None)  # donors are rows of the whole table
-        folds.append(SamplerFold(rows, others, fitted, _rows_of_fold(fitted, table, frames, rows)))
+        own = selected_rows(table, rows, fitted.columns)
+        if own is None:
+            own = fitted.read(frames.changed(rows, {})).with_clusters(None if clusters is None else clusters[rows])
+        folds.append(SamplerFold(rows, others, fitted, own))
     return CrossFitted(table.columns, folds=tuple(folds))
-
-
-def _rows_of_fold(fitted: FittedSampler, table: Table, frames: Frames, rows: Rows) -> Table:
-    """Return the rows of a fold as its sampler reads them; not copied if it reads columns as the whole table does."""
-    theirs, ours = ([replace(one, has_missing=False) for one in columns] for columns in (fitted.columns, table.columns))
-    if theirs == ours:
-        return SelectedRows(table, rows, fitted.columns)
-    clusters = None if table.clusters is None else table.clusters[rows]
-    return fitted.read(frames.changed(rows, {})).with_clusters(clusters)
 
 
 def _reject_other_columns(train: Any, X: Any, table: Table, features: Sequence[Feature]) -> None:
