@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from subgrove._data.selected_rows import SelectedRows, selected_rows
+from subgrove._data.replace_columns import SelectedRows, selected_rows
 from subgrove._data.table import Table, read_table
 
 FRAME = pd.DataFrame(

@@ -21,8 +21,7 @@ from subgrove._core.validate import warn
 from subgrove._data.clusters import independent_rows
 from subgrove._data.columns import ColumnInfo, as_argument
 from subgrove._data.from_containers import BOOLEANS, names_and_rows
-from subgrove._data.replace_columns import Changes, Donors, Frames, Rows
-from subgrove._data.selected_rows import selected_rows
+from subgrove._data.replace_columns import Changes, Donors, Frames, Rows, selected_rows
 from subgrove._data.table import Table, read_like, read_table
 from subgrove._subgroups import Partition
 from subgrove._subgroups import Subgroups as FoundSubgroups
