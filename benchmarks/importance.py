@@ -7,6 +7,7 @@ large batches. 20 numeric columns, 10 repeats, subgroups found beforehand::
     python benchmarks/importance.py --only models          # relative to predict alone, two models, two sizes
     python benchmarks/importance.py --only overhead        # a model that returns zeros, compared with scikit-learn
     python benchmarks/importance.py --only memory          # a million rows: peak memory above the inputs
+    python benchmarks/importance.py --only wide            # a default call of 200,000 x 200: peak memory and time
     python benchmarks/importance.py --only fidelity_check  # the cost of fidelity checks in a call with a forest
 
 Fidelity checks need no predictions and take the same time for any model. They are measured
@@ -192,6 +193,36 @@ def memory(rounds: int) -> None:
         print(f"  {sampler.strip(chr(34)):<10} {extra:6.0f} MB, with X of {own:.0f} MB  ({verdict})", flush=True)
 
 
+WIDE_SCRIPT = """
+import time
+import numpy as np
+import subgrove as sg
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(200_000, 200))
+y = X[:, 0] + X[:, 1] + rng.normal(size=200_000)
+start = time.process_time()
+result = sg.importance(lambda X: X[:, :{used}].sum(axis=1), X, y, random_state=1)
+taken = time.process_time() - start
+lines = open("/proc/self/status").read().splitlines()
+print(next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024, X.nbytes / 2**20, taken)
+"""
+
+
+def wide(rounds: int) -> None:
+    print(
+        "a call with defaults, 200,000 x 200: peak of the whole process (budget 900 MiB, 1,700 if all columns are used)"
+    )
+    for used, budget in ((2, 900), (200, 1700)):
+        script = WIDE_SCRIPT.format(used=used)
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+        peak, own, taken = (float(number) for number in done.stdout.split())
+        verdict = "ok" if peak <= budget else "MISSED"
+        print(
+            f"  {used:3} columns used {peak:6.0f} MiB, X is {own:.0f} of them, {taken:.0f} s  ({verdict})", flush=True
+        )
+
+
 def fidelity_check(rounds: int) -> None:
     from sklearn.ensemble import RandomForestRegressor
 
@@ -224,6 +255,7 @@ PARTS: dict[str, Callable[[int], None]] = {
     "models": models,
     "overhead": overhead,
     "memory": memory,
+    "wide": wide,
     "fidelity_check": fidelity_check,
 }
 

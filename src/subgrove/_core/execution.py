@@ -236,9 +236,8 @@ def _controller(api: str) -> Any:
 
 def working_memory() -> float:
     """Return the memory budget for temporary tables in MiB, `sklearn.get_config()["working_memory"]`."""
-    from sklearn import get_config
-
-    return float(get_config()["working_memory"])
+    sklearn = sys.modules.get("sklearn")  # importing it takes half a second and 60 MiB
+    return float(sklearn.get_config()["working_memory"] if sklearn else os.environ.get("SKLEARN_WORKING_MEMORY", 1024))
 
 
 _MAX_JOBS = 10_000

@@ -6,20 +6,24 @@ Requirements this design meets:
 - only the columns that change are written: a table that is predicted many times is copied once;
 - the user's table is never changed;
 - a column is replaced by values of other rows (`Donors`), which keep their type, or by new values.
+
+`SelectedRows` are some rows of a typed table, whose columns are copied only when they are read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._core.kinds import Rows
+from subgrove._core.kinds import Codes, Floats, Rows
 from subgrove._data.columns import ColumnInfo
 from subgrove._data.from_containers import names_and_rows
+from subgrove._data.table import Table, TypedColumn
 from subgrove._data.to_containers import ArrayContainer, common_dtype, container_of
 
 __all__ = ["Changes", "Column", "CyclicShift", "Donors", "Frames", "Rows", "Tile", "changes_of", "concatenate_changes"]
@@ -188,10 +192,14 @@ class Frames:
 
     def changed(self, rows: slice | Rows, changes: Changes) -> Any:
         """Return some rows of the table, with columns replaced; replacements have one entry per such row."""
+        return next(self.changed_each(rows, [changes]))
+
+    def changed_each(self, rows: slice | Rows, blocks: Iterable[Changes]) -> Iterator[Any]:
+        """Yield the same for each of several replacements of the same columns; each table may overwrite the last."""
         table = self._container.rows(rows)
-        return self._container.replaced(
-            table, {self._place[name]: self.native(name, column) for name, column in changes.items()}
-        )
+        for changes in blocks:
+            columns = {self._place[name]: self.native(name, column) for name, column in changes.items()}
+            yield self._container.replaced(table, columns)
 
     def holds(self, table: Any, rows: slice) -> bool:
         """Return whether a table that `changed(rows, {})` returned has not been modified."""
@@ -320,10 +328,6 @@ class _MatrixTile:
         self.written = [set(native)] * max(n_blocks, len(self.written))
         return self.container.wrap(self.buffer[: n_blocks * n])
 
-    def rows(self, rows: slice) -> Any:
-        """Return some rows of the last filled table, without a copy."""
-        return self.container.wrap(self.buffer[rows])
-
     def _write(self, rows: slice, place: int, column: npt.NDArray[Any]) -> None:
         if column.dtype != self.buffer.dtype:
             self.buffer = self.buffer.astype(common_dtype(self.buffer.dtype, (column,)), copy=False)
@@ -332,3 +336,64 @@ class _MatrixTile:
 
 Tile = _ColumnTile | _MatrixTile
 """Stacked copies of a table, in which columns are replaced."""
+
+
+_MOST_KEPT = 8  # columns, which trees and formulas read repeatedly
+
+
+class SelectedRows(Table):
+    """Some rows of a table that is kept anyway.
+
+    Only what reads `numbers` or `codes` as a whole causes a copy of all columns.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    rows : int array
+        The rows.
+    columns : tuple of ColumnInfo
+        Columns of the table, as training rows describe them.
+    """
+
+    _source: Table
+    _selected: Rows
+    _kept: dict[str, TypedColumn]
+
+    def __init__(self, table: Table, rows: Rows, columns: tuple[ColumnInfo, ...]) -> None:
+        clusters = None if table.clusters is None else table.clusters[rows]
+        own = {"columns": columns, "unseen": table.unseen, "places": table.places, "clusters": clusters}
+        vars(self).update(own, _source=table, _selected=rows, _kept={})
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self._selected)
+
+    @cached_property
+    def numbers(self) -> Floats:
+        """Numbers of all numeric and ordered columns."""
+        return self._source.numbers[self._selected]
+
+    @cached_property
+    def codes(self) -> Codes:
+        """Codes of all nominal columns."""
+        return self._source.codes[self._selected]
+
+    def __iter__(self) -> Iterator[TypedColumn]:
+        return map(self.series, self.names)
+
+    def series(self, name: str) -> TypedColumn:
+        """Return one column."""
+        if name not in self._kept:
+            if len(self._kept) == _MOST_KEPT:
+                self._kept.clear()
+            whole = self._source.series(name)
+            self._kept[name] = TypedColumn(self.columns[self.names.index(name)], whole.values[self._selected])
+        return self._kept[name]
+
+
+def selected_rows(table: Table, rows: Rows, columns: tuple[ColumnInfo, ...]) -> Table | None:
+    """Return some rows of a table as training rows describe its columns; None if they differ in kinds or levels."""
+    theirs, ours = ([replace(one, has_missing=False) for one in each] for each in (columns, table.columns))
+    return SelectedRows(table, rows, columns) if theirs == ours else None

@@ -32,7 +32,7 @@ from subgrove._models.predictor import gives_probabilities, read_model, response
 from subgrove._scale import is_large
 from subgrove._scoring import row_losses
 from subgrove._scoring.adaptive_repeats import AdaptiveRepeats, reject_scores, repeats_used, warn_of_max_repeats
-from subgrove._scoring.context import ScoringContext, batch_size, check_repeatable, fits_copy, predict_baseline
+from subgrove._scoring.context import ScoringContext, batch_size, check_repeatable, predict_baseline
 from subgrove._scoring.feature_result import FeatureResult
 from subgrove._scoring.fidelity_check import FidelityChecker
 from subgrove._scoring.score import score_features
@@ -236,7 +236,6 @@ def _context(
         prediction_values=values,
         adaptive=spec.adaptive,
         baseline_predictions=predictions,
-        copies_table=fits_copy(frames, batch_rows, *sizes, memory),
     )
     return context, residuals
 

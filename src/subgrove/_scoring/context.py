@@ -69,8 +69,6 @@ class ScoringContext:
         Adds repeats to `n_repeats`.
     baseline_predictions : array or None
         Baseline predictions as the model returned them. Without them no duplicates are looked up.
-    copies_table : bool
-        Whether there is memory for a copy of a table larger than a batch, which saves copying in each repeat.
     independent_draws : bool
         Whether rows and repeats are drawn independently: no balanced draws, no exact expectations.
     """
@@ -90,7 +88,6 @@ class ScoringContext:
     prediction_values: Floats | None = None
     adaptive: AdaptiveRepeats | None = None
     baseline_predictions: Predictions | None = None
-    copies_table: bool = False
     independent_draws: bool = False
     cache: dict[str, Any] = field(init=False, default_factory=dict)
 
@@ -206,14 +203,6 @@ def batch_size(frames: Frames, n_features: int, n_losses: int, memory: float) ->
     """Return the number of rows predicted at once, so that tables and results stay within `memory` (MiB)."""
     left = max(memory * 2**20 - _result_bytes(frames, n_features, n_losses), memory * 2**20 / 8)
     return int(np.clip(left / (_COPIES * 8 * len(frames.names)), _MIN_BATCH_ROWS, _BATCH_ROWS))
-
-
-def fits_copy(frames: Frames, batch_rows: int, n_features: int, n_losses: int, memory: float) -> bool:
-    """Return whether a copy of a table larger than a batch fits into `memory` (MiB) beside everything else."""
-    if not frames.is_matrix or frames.n_rows <= batch_rows:
-        return False
-    needed = 8 * len(frames.names) * (frames.n_rows + _COPIES * batch_rows)
-    return memory * 2**20 >= _result_bytes(frames, n_features, n_losses) + needed
 
 
 def _result_bytes(frames: Frames, n_features: int, n_losses: int) -> int:

@@ -181,6 +181,21 @@ class FeatureResult:
         """Return the variance over other training donors of the first of some losses; 0 if it is not known."""
         return 0.0 if self.donor_variance is None or not losses else float(self.donor_variance[losses[0]])
 
+    def compact(self) -> FeatureResult:
+        """Return the result with values that are the same in all rows, as of an irrelevant feature, stored once."""
+        return replace(self, **{name: _stored_once(getattr(self, name), at) for name, at in _AXIS_OF_ROWS.items()})
+
+    def __getstate__(self) -> dict[str, Any]:
+        state, shapes = dict(vars(self)), {}
+        for name, at in _AXIS_OF_ROWS.items():
+            if (values := state[name]) is not None and values.size and not values.strides[at]:
+                state[name], shapes[name] = values.take([0], axis=at), values.shape
+        return state | {"shapes": shapes}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        shapes = state.pop("shapes")
+        vars(self).update(state | {name: np.broadcast_to(state[name], shape) for name, shape in shapes.items()})
+
     def uncalibrated(self) -> FeatureResult:
         """Return the result in which all rows have the same weight."""
         return self if self.calibration is None else self.calibration.plain
@@ -190,6 +205,17 @@ _BY_LOSS = (  # arrays of which the first axis are the losses
     *("rows", "influence", "moments", "squared", "repeats", "overall", "excess", "mc_variance"),
     *("donor_variance", "donor_subgroup_variance", "sampler_variance"),
 )
+
+
+_AXIS_OF_ROWS = {"rows": 1, "influence": 1, "moved": 0, "moved_variance": 0, "code": 0}
+
+
+def _stored_once(values: Any, axis: int) -> Any:
+    """Return an array; a view of one row (or column) of it, if all are the same."""
+    if values is None or not values.size:
+        return values
+    first = values.take([0], axis=axis)
+    return np.broadcast_to(first, values.shape) if (values == first).all() else values
 
 
 class ExactShifts:

@@ -234,8 +234,8 @@ class FeatureScorer:
         checker = self.context.fidelity_checker
         if checker is not None:
             self.drawn = checker.read(self.draws, lambda: self.accumulator.resampled)
-        self.result = self._result(self.accumulator)
-        del self.accumulator
+        self.result = self._result(self.accumulator).compact()
+        del self.accumulator, self.shifts, self.donors  # sums by row
 
     def _result(self, accumulator: LossAccumulator) -> FeatureResult:
         scores = {
@@ -312,6 +312,7 @@ class BatchPredictor:
     progress: Callable[[int], None]
     whole: list[PredictionJob] = field(default_factory=list)  # jobs of all rows
     subsets: list[PredictionJob] = field(default_factory=list)  # jobs of some rows
+    large: list[PredictionJob] = field(default_factory=list)  # jobs of all rows, if these are more than a batch
     n_waiting: int = 0
     tile: Any = None
 
@@ -328,14 +329,18 @@ class BatchPredictor:
     def _add_other(self, job: PredictionJob) -> Predicted:
         """Take a job of some rows, or of more rows than a batch."""
         batch_rows, n = self.context.batch_rows, job.n_rows(self.context.frames.n_rows)
-        if job.rows is None or n > batch_rows:
-            yield from self.finish()  # jobs that wait come first, so that sums have the same order
-            yield job, self._predict_large(job, n)
-            return
-        if self.subsets and (self.n_waiting + n > batch_rows or self.subsets[0].changes.keys() != job.changes.keys()):
-            yield from self._predict_subsets()
-        self.subsets.append(job)
-        self.n_waiting += n
+        if n > batch_rows:
+            alone = job.rows is not None or len(self.large) in (0, 8)  # that wait at most
+            if alone or self.large[0].changes.keys() != job.changes.keys():
+                yield from self.finish()  # jobs that wait come first, so that sums have the same order
+            self.large.append(job)
+        if job.rows is not None:
+            yield from self._predict_large()
+        if n <= batch_rows:
+            first = self.subsets[0] if self.subsets else job
+            if first is not job and (self.n_waiting + n > batch_rows or first.changes.keys() != job.changes.keys()):
+                yield from self._predict_subsets()
+            self.subsets, self.n_waiting = [*self.subsets, job], self.n_waiting + n
 
     def finish(self) -> Predicted:
         """Yield the predictions of all jobs that wait."""
@@ -343,12 +348,12 @@ class BatchPredictor:
             yield from self._predict_whole()
         if self.subsets:
             yield from self._predict_subsets()
+        yield from self._predict_large()
 
     def _predict_whole(self) -> Predicted:
         """Predict all rows once for each job."""
         jobs, self.whole = self.whole, []
-        if self.tile is None:
-            self.tile = self.context.frames.tile(len(jobs))
+        self.tile = self.tile or self.context.frames.tile(len(jobs))
         return self._predict(self._built(jobs, lambda: self.tile.fill([job.changes for job in jobs])), jobs)
 
     def _predict_subsets(self) -> Predicted:
@@ -358,24 +363,21 @@ class BatchPredictor:
         changes = concatenate_changes([job.changes for job in jobs])
         return self._predict(self._built(jobs, lambda: self.context.frames.changed(rows, changes)), jobs)
 
-    def _predict_large(self, job: PredictionJob, n_rows: int) -> Predictions:
-        """Predict a job larger than a batch."""
-        batches = []
-        in_tile = job.rows is None and self.context.copies_table
-        if in_tile:  # a copy of the whole table with the columns of the job; batches are views of its rows
-            self.tile = self.context.frames.tile(1) if self.tile is None else self.tile
-            self._built([job], lambda: self.tile.fill([job.changes]))
+    def _predict_large(self) -> Predicted:
+        """Predict jobs larger than a batch, all of them batch by batch: they share the memory of a batch."""
+        jobs, self.large = self.large, []
+        found: list[list[Predictions]] = [[] for _ in jobs]
+        rows, n_rows = (jobs[0].rows, jobs[0].n_rows(self.context.frames.n_rows)) if jobs else (None, 0)
         for start in range(0, n_rows, self.context.batch_rows):
             batch = slice(start, min(start + self.context.batch_rows, n_rows))
-            if in_tile:
-                table = self.tile.rows(batch)
-            else:
-                rows = batch if job.rows is None else job.rows[batch]
-                table = self._built([job], partial(self.context.frames.changed, rows, changes_of(job.changes, batch)))
-            n = batch.stop - batch.start
-            batches.append(self.context.predictor.predict(table, n, job.about))
-            self.progress(n)
-        return np.concatenate(batches)
+            changes = [changes_of(job.changes, batch) for job in jobs]
+            tables = self.context.frames.changed_each(batch if rows is None else rows[batch], changes)
+            for job, own in zip(jobs, found, strict=True):
+                about, build = (batch.stop - start, job.about), partial(next, tables)
+                predictions = self.context.predictor.predict(self._built([job], build), *about)
+                own.append(predictions.copy())  # they may be a column of the table
+                self.progress(len(predictions))
+        yield from zip(jobs, map(np.concatenate, found), strict=True)
 
     def _built(self, jobs: list[PredictionJob], build: Callable[[], Any]) -> Any:
         return build_table(build, BatchDescription(jobs, self.context.frames.n_rows))

@@ -134,8 +134,8 @@ def exact_results(
     influences = np.empty((len(features), len(context.losses.losses), context.frames.n_rows), np.float32)
 
     def result(feature: Feature, influence: Any) -> FeatureResult:
-        own = _result(context, feature, features[feature], found.pop(feature))
-        if own.influence.dtype != np.float32:
+        own = _result(context, feature, features[feature], found.pop(feature)).compact()
+        if own.influence.dtype != np.float32 or not own.influence.strides[-1]:
             return own
         influence[:] = own.influence
         return replace(own, influence=influence)

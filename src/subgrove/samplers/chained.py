@@ -102,7 +102,7 @@ def with_values(table: Table, name: str, values: Any) -> Table:
     else:
         numbers = numbers.copy()
         numbers[:, at] = values
-    return replace(table, numbers=numbers, codes=codes)
+    return Table(table.columns, numbers, codes, table.unseen, table.places, table.clusters)
 
 
 def ignoring_own_values(sampler: Any) -> Any:

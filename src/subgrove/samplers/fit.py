@@ -21,7 +21,7 @@ from subgrove._core.validate import warn
 from subgrove._data.clusters import independent_rows
 from subgrove._data.columns import ColumnInfo, as_argument
 from subgrove._data.from_containers import BOOLEANS, names_and_rows
-from subgrove._data.replace_columns import Changes, Donors, Frames, Rows
+from subgrove._data.replace_columns import Changes, Donors, Frames, Rows, selected_rows
 from subgrove._data.table import Table, read_like, read_table
 from subgrove._subgroups import Partition
 from subgrove._subgroups import Subgroups as FoundSubgroups
@@ -185,10 +185,15 @@ def cross_fitted(method: Any, X: Any, table: Table, names: list[Any], seed: int)
         others = parts[1 - number]
         if clusters is not None:
             others = others[independent_rows(table.rows(others), stream(seed, f"rows of fold {number}"))]
-        own = frames.changed(rows, {})
-        fitted = _fit(method, frames.changed(others, {}), names, own)
-        read = fitted.read(own).with_clusters(None if clusters is None else clusters[rows])
-        folds.append(SamplerFold(rows, others, fitted, read))
+        fitted = _fit(method, frames.changed(others, {}), names, None)
+        if fitted.user_defined:
+            fitted = fitted.with_rows(frames.changed(rows, {}))
+        elif type(fitted).__module__.startswith("subgrove."):
+            fitted = replace(fitted, train=None)  # donors are rows of the whole table
+        own = selected_rows(table, rows, fitted.columns)
+        if own is None:
+            own = fitted.read(frames.changed(rows, {})).with_clusters(None if clusters is None else clusters[rows])
+        folds.append(SamplerFold(rows, others, fitted, own))
     return CrossFitted(table.columns, folds=tuple(folds))
 
 
