@@ -73,7 +73,8 @@ def peer_rows(unit: Unit, seed: int) -> list[dict[str, Any]]:
                     "truth": structure.importance,
                     "estimate": estimate,
                     "covered": False,
-                    "flagged": False,
+                    "difference": False,
+                    "sampler_change": np.nan,
                     "selected": "",
                 }
             )
