@@ -6,9 +6,10 @@ such cells, like the other columns of the file.
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from typing import NamedTuple
 
 from subgrove._cli.terminal import quoted
@@ -17,9 +18,12 @@ from subgrove._core.text import count_of
 NUMERIC_SHARE = 0.9  # of the cells with a value, from which on a column is numeric
 _CODES = "USD|EUR|GBP|CHF|JPY|CNY|INR|CAD|AUD|NZD|SEK|NOK|DKK|PLN|CZK|HUF|BRL|MXN|ZAR|RUB|TRY|KRW|Rs|Fr|kr|zł|Kč|Ft"
 _MONEY = rf"[A-Z]{{0,2}}[$€£¥₹₽₩₺₪₫₴₦₱฿¢]|(?:{_CODES})\.?"
+_UNIT = r"(?!(?:st|nd|rd|th)\b)(?:[^\W\d_]|[%‰°])[^\d()]{0,15}?"
 _CELL = re.compile(
-    rf"(?P<sign>[+-]?) ?(?P<before>{_MONEY})? ?(?P<sign2>[+-]?)(?P<digits>\d[\d.,' ]*|[.,]\d+)(?P<power>[eE][+-]?\d+)?"
-    rf" ?(?P<after>{_MONEY}|(?!(?:st|nd|rd|th)\b)(?:[^\W\d_]|[%‰°])[^\d()]{{0,15}}?)?"
+    rf"(?!\+\d{{7}})"  # a telephone number
+    rf"(?P<before>(?:{_MONEY})? ?[+-]?|[+-] ?(?:{_MONEY})?) ?"
+    rf"(?P<digits>\d[\d.,' ]*|[.,]\d+)(?:(?<=[.,])-)?(?P<power>[eE][+-]?\d+)? ?"
+    rf"(?P<after>{_MONEY}|{_UNIT})??(?:(?<=[a-z]{{3}})s)?"  # months and month
 )
 _STYLES = {  # decimal separator -> digits, with or without thousands separators, then decimals
     decimal: re.compile(
@@ -29,24 +33,20 @@ _STYLES = {  # decimal separator -> digits, with or without thousands separators
     for decimal, group in ((".", ","), (",", "."))
 }
 _SIGN = re.compile(rf"{_MONEY}|[%‰]")
-_PLAIN = re.compile(r"-?\d+(?:\.\d+)?|[+-]?inf(?:inity)?", re.IGNORECASE)
-_NO_VALUE = re.compile(r"[\W_]*|n\.?[ad]\.?|k\.?a\.?|none|nil|missing|unknown|not available|tb[ad]", re.IGNORECASE)
-_CODE = re.compile(r"[^\W\d_]?\d+[^\W\d_]?")
+_PLAIN = re.compile(r"-?\d{1,99}(?:\.(?:\d\d?|\d{4,}))?")
+_NO_VALUE = re.compile(
+    r"[\W_]*|n\.?[ad]\.?|k\.?a\.?|none|nil|missing|unknown|not available|tb[ad]|[+-]?inf(inity)?", re.IGNORECASE
+)
 _SPELLINGS = str.maketrans("\u00a0\u202f\u2009\u2212\u2019\u00b4`", "   -'''")
-_MULTIPLES = {"k": 1e3, "K": 1e3, "M": 1e6, "bn": 1e9, "Mio": 1e6, "Mrd": 1e9}  # directly after the digits
 _PADDED_SHARE = 0.01  # of cells with leading zeros, from which on they are not a slip
-_LONGEST_PLUS = 6  # digits after a plus sign; more are a telephone number
-
-ReadNumbers = tuple[dict[str, float], list[str], str]  # value of each text, notes, and the decimal separator
 
 
 class Number(NamedTuple):
-    """A number as it was written."""
+    """A text that is a number: its values by decimal separator, its digits and its unit."""
 
-    value: float
+    values: dict[str, float]
     digits: str
     unit: str = ""
-    times: float = 1.0
 
 
 class NumericText:
@@ -56,8 +56,8 @@ class NumericText:
     ----------
     counts : mapping
         Text -> number of cells.
-    styles : mapping
-        Decimal separator -> text -> number, of the texts that are numbers with this separator.
+    numbers : mapping
+        Text -> number, of the texts that are numbers without a unit or with that of the column.
     decimals : list of str
         Decimal separators that most cells can be read with: one, or both if these are equally many cells.
     odd : list of str
@@ -68,12 +68,22 @@ class NumericText:
 
     def __init__(self, counts: Mapping[str, int]) -> None:
         self.counts = counts
-        self.styles = {decimal: self._numbers(decimal) for decimal in _STYLES}
-        n_cells = {decimal: self.n_cells(numbers) for decimal, numbers in self.styles.items()}
+        numbers = {text: number for text in counts if (number := _number(text))}
+        cells: Counter[str] = Counter()
+        for text, number in numbers.items():
+            cells[number.unit] += counts[text]
+        unit = max(cells, key=lambda unit: (unit != "", cells[unit]), default="")
+        units = ("", unit) if _SIGN.fullmatch(unit) or 2 * cells[unit] > cells.total() else ("",)
+        self.numbers = {text: number for text, number in numbers.items() if number.unit in units}
+        self.values = {
+            decimal: {text: one.values[decimal] for text, one in self.numbers.items() if decimal in one.values}
+            for decimal in _STYLES
+        }
+        n_cells = {decimal: self.n_cells(values) for decimal, values in self.values.items()}
         most = max(n_cells.values())
         self.decimals = [decimal for decimal in _STYLES if n_cells[decimal] == most]
-        numbers = self.styles[self.decimals[0]]
-        self.odd = [text for text in counts if text not in numbers and not _NO_VALUE.fullmatch(text)]
+        readable = self.values[self.decimals[0]]
+        self.odd = [text for text in counts if text not in readable and not _NO_VALUE.fullmatch(text)]
         self.share = most / max(1, most + self.n_cells(self.odd))
 
     def n_cells(self, texts: Iterable[str]) -> int:
@@ -82,56 +92,38 @@ class NumericText:
 
     @property
     def are_codes(self) -> bool:
-        """Whether there are leading zeros, or numbers of one length beside codes of letters and digits."""
-        digits = [text for text in self.counts if text.isdigit()]
-        others = [text for text in self.counts if not text.isdigit() and not _NO_VALUE.fullmatch(text)]
-        same_length = len({len(text) for text in digits}) == 1
-        padded = self.n_cells(text for text in digits if text[0] == "0" and len(text) > 1)
-        if padded and (same_length or padded >= _PADDED_SHARE * self.n_cells(digits)):
-            return not any(text in self.styles["."] for text in others)
-        return same_length and len(digits[0]) > 2 and bool(others) and all(map(_CODE.fullmatch, others))
+        """Whether all numbers are digits, and some have leading zeros."""
+        padded = [text for text in self.numbers if text.isdigit() and text[0] == "0" and len(text) > 1]
+        is_slip = self.n_cells(padded) < _PADDED_SHARE * self.n_cells(self.numbers)
+        return bool(padded) and not is_slip and all(map(str.isdigit, self.numbers))
 
-    def read(self, decimal: str | None, others: Collection[str], comma_is_decimal: bool) -> ReadNumbers:
+    def read(self, decimal: str | None, others: Set[str], delimiter: str) -> tuple[dict[str, float], list[str], str]:
         """Return the values of the texts that are numbers, notes, and the decimal separator.
 
         Parameters
         ----------
         decimal : {".", ","}, optional
             The decimal separator, if it is known.
-        others : collection of str
+        others : set of str
             Decimal separators of other columns of the file, which decide if all cells can be read in two ways.
-        comma_is_decimal : bool
-            Whether the comma of "1,234" is decimal if no column decides.
+        delimiter : str
+            The delimiter of the file: unless it is a comma, the comma of "1,234" is decimal if no column decides.
         """
-        points, commas = self.styles["."], self.styles[","]
-        is_clear = decimal is not None or len(self.decimals) == 1
-        both = [text for text in points if text in commas and commas[text] != points[text] and not is_clear]
-        has_comma = any("," in text for text in both)
-        is_comma = set(others) == {","} or (has_comma and comma_is_decimal and "." not in others)
-        decimal = decimal or (self.decimals[0] if is_clear else "," if is_comma else ".")
-        doubtful = has_comma or comma_is_decimal or "," in others  # else a point is decimal as usual
-        numbers = self.styles[decimal]
-        unit = max((one.unit for one in numbers.values()), default="")
-        plain = self.n_cells(text for text, one in numbers.items() if not one.unit)
-        notes = [f"{unit!r} removed" + (f" ({count_of(plain, 'cell')} without it)" if plain else "")] if unit else []
-        digits = set("".join(one.digits for one in numbers.values()))
-        notes += ["decimal commas"] if decimal == "," and "," in digits else []
-        notes += ["thousands separators"] if digits & set("' ,.") - {decimal} else []
-        unclear = both[:1] if doubtful else []
-        notes += [f"{text!r} read as {numbers[text].value:.10g} (override with --decimal)" for text in unclear]
-        notes += [f"{text!r} read as {one.value:,.10g}" for text, one in numbers.items() if one.times > 1][:1]
-        notes += odd_cells({text: n for text, n in self.counts.items() if text not in numbers}, "number")
-        return {text: one.value for text, one in numbers.items()}, notes, decimal
-
-    def _numbers(self, decimal: str) -> dict[str, Number]:
-        """Return the numbers without a unit, and those with the most frequent one if it is money, percent or usual."""
-        numbers = {text: number for text in self.counts if (number := _number(text, decimal))}
-        cells: Counter[str] = Counter()
-        for text, one in numbers.items():
-            cells[one.unit] += self.counts[text]
-        unit = max(cells, key=lambda unit: (unit != "", cells[unit]), default="")
-        units = ("", unit) if 2 * cells[unit] > cells.total() or _SIGN.fullmatch(unit) else ("",)
-        return {text: one for text, one in numbers.items() if one.unit in units}
+        unclear = []  # numbers with two values
+        if not decimal and len(self.decimals) == 2:
+            unclear = [text for text, one in self.numbers.items() if len({*one.values.values()}) > 1]
+            comma = others == {","} if others else delimiter != "," and any("," in text for text in unclear)
+            decimal = "," if comma else "."
+        decimal = decimal or self.decimals[0]
+        values = self.values[decimal]
+        unit = max((self.numbers[text].unit for text in values), default="")
+        separators = {*"".join(self.numbers[text].digits for text in values)} & {*"' ,."}
+        notes = [f"{unit!r} removed"] if unit else []
+        notes += ["decimal commas"] if decimal == "," and "," in separators else []
+        notes += ["thousands separators"] if separators - {decimal} else []
+        notes += [f"{text!r} read as {values[text]:.10g} (override with --decimal)" for text in unclear[:1]]
+        notes += odd_cells({text: n for text, n in self.counts.items() if text not in values}, "number")
+        return values, notes, decimal
 
 
 def odd_cells(counts: Mapping[str, int], what: str) -> list[str]:
@@ -140,20 +132,18 @@ def odd_cells(counts: Mapping[str, int], what: str) -> list[str]:
     return [f"{cells} read as missing, not a {what}: {quoted(counts, 3, 24)}"] if counts else []
 
 
-def _number(text: str, decimal: str) -> Number | None:
-    """Return the number that a text is with this decimal separator."""
-    if _PLAIN.fullmatch(text) and text[-4:-3] != ".":  # most texts; what follows would find the same
-        return Number(float(text), text) if decimal == "." or "." not in text else None
-    plain = re.sub(r"(?<=\d[.,])-$", "", text.translate(_SPELLINGS))  # "5.-" has no cents
-    cell = _CELL.fullmatch(re.sub(r"^\((.*)\)$|^(.*)-$", r"-\1\2", plain))  # (5) and 5- are negative
-    if cell is None or not _STYLES[decimal].fullmatch(digits := cell["digits"].strip()):
+def _number(text: str) -> Number | None:
+    """Return the number that a text is; None if it is none."""
+    if _PLAIN.fullmatch(text):  # most texts; what follows would find the same
+        return Number(dict.fromkeys("." if "." in text else ".,", float(text)), text)
+    plain = re.sub(r"^\((.*)\)$|^(.*[^.,])-$", r"-\1\2", text.translate(_SPELLINGS))  # (5) and 5- are negative
+    if not (cell := _CELL.fullmatch(plain)):
         return None
-    sign = cell["sign"] + cell["sign2"]
-    if len(sign) > 1 or (sign == "+" and len(digits) > _LONGEST_PLUS):
-        return None
-    after, times = (cell["after"] or "").strip(), 1.0
-    if after.rstrip(".") in _MULTIPLES and not cell["digits"].endswith(" "):
-        after, times = "", _MULTIPLES[after.rstrip(".")]
-    unit = (cell["before"] or "") + re.sub("(?<=[a-z]{3})s$", "", after)  # months and month
-    plain = re.sub(rf"[^\d{decimal}]", "", digits).replace(",", ".")
-    return Number(times * float(f"{sign}{plain}{cell['power'] or ''}"), digits, unit, times)
+    digits, before = cell["digits"].strip(), cell["before"]
+    values = {}
+    for decimal, style in _STYLES.items():
+        if style.fullmatch(digits):
+            value = float(re.sub(rf"[^\d{decimal}]", "", digits).replace(",", ".") + (cell["power"] or ""))
+            values[decimal] = -value if "-" in before else value
+    is_finite = values and all(map(math.isfinite, values.values()))
+    return Number(values, digits, before.strip(" +-") + (cell["after"] or "")) if is_finite else None
