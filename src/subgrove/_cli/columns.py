@@ -168,7 +168,7 @@ def _dates(texts: Any, numbers: NumericText, known: str | None, day_first: bool 
     found = times[form].dt.tz_localize(None)
     first, is_unclear = found.first_valid_index(), (n_cells == n_cells.max()).sum() > 1
     override = " (override with --day-first or --month-first)" if is_unclear else ""
-    notes = [f"{first!r} read as {found[first]:%Y-%m-%d}{override}"] if form != "ISO8601" else []
+    notes = [f"{first!r} read as {str(found[first])[:10]}{override}"] if form != "ISO8601" else []
     notes += ["times in UTC"] if plain.str.contains(r":\d\d.*(?:Z|[+-]\d\d:?\d\d)$").any() else []
     notes += odd_cells(counts[found.isna()].to_dict(), "date")
     return texts.map(found).astype("datetime64[us]"), notes, form
@@ -275,4 +275,6 @@ def _summary(values: Any, levels: Sequence[str]) -> str:
     if levels:
         return f"{count_of(len(levels), 'level')}: {first_of([level[:24] for level in levels], 3)}"
     bounds = values.dropna().sort_values().iloc[[0, -1] if values.notna().any() else []]
-    return " to ".join(f"{one:.6g}" if values.dtype.kind in "if" else f"{one:%Y-%m-%d %H:%M}" for one in bounds)
+    return " to ".join(
+        f"{one:.6g}" if values.dtype.kind in "if" else str(one).removesuffix(" 00:00:00") for one in bounds
+    )

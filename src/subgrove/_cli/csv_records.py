@@ -38,16 +38,16 @@ LONGEST_LINE = 16 << 20  # characters of a line or a quoted cell
 _FORMATS = "Expected CSV (or similar text with a header line), Excel (.xlsx) or Parquet."
 _N_FIRST = 200  # records that the delimiter and the header are detected from
 _N_LAST = 20  # records of which some may be footnotes and totals
+_SEPARATOR_LINE = re.compile(r'\ufeff?"?sep=(.)"?\s*', re.IGNORECASE)  # as Excel writes it
 _TOTAL = re.compile(r"((grand|sub)[ -]?)?totale?s?|sum|summe|(ins)?gesamt(summe)?|somme|suma|totaal", re.IGNORECASE)
 _NUMBER = re.compile(r"\W*\d")
 _NUMBER_NOT_YEAR = re.compile(r"(?!(19|20)\d\d$)-?[\d.,]+")
 _SAMPLE = 1 << 16  # bytes that an encoding is detected from
 _NOT_WESTERN = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")  # bytes that Windows-1252 does not define
-_ACCENTED = re.compile(rb"[a-zA-Z\x80-\xff]{2}[\x80-\xff]|[\x80-\xff][a-zA-Z\x80-\xff]{2}")
-_CANDIDATES = (  # for text that is not UTF-8; of equally plausible ones the first is taken
-    *("cp1252", "cp1250", "cp1254", "cp1251", "koi8_r", "cp1253", "cp1255", "cp1256"),
-    *("gb18030", "cp932", "big5", "euc_jp", "cp949"),
-)
+_LETTERS = re.compile(rb"[a-zA-Z\x80-\xff]{3,}")
+# Candidates for text that is not UTF-8; of equally plausible ones the first is taken.
+_WESTERN, _EAST_ASIAN = ("cp1252", "cp1250", "cp1254"), ("gb18030", "cp932", "big5", "euc_jp", "cp949")
+_OTHERS = ("mac_roman", "cp850", "cp1251", "koi8_r", "cp1253", "cp1255", "cp1256", "cp852", "cp866")
 
 Record = tuple[int, str]  # its first line in the file, and its text
 Row = tuple[int, Record]  # its number after the header, from 0
@@ -156,10 +156,13 @@ def _what_is_last(rows: list[list[str]], width: int) -> str:
     return "at the end with totals" if _TOTAL.fullmatch(word) and not is_level else ""
 
 
-def _detect_layout(records: list[Record], given: str | None) -> Layout:
+def _detect_layout(first: list[Record], given: str | None) -> Layout:
     """Detect the delimiter, the header and the column names from the first records."""
+    declared = _SEPARATOR_LINE.fullmatch(first[0][1]) if first else None
+    records = first[1:] if declared else first
     require(records, f"The file is empty. {_FORMATS}")
-    delimiter = DELIMITERS.get(given, given) if given else _detect_delimiter(records)
+    found = declared[1] if declared else _detect_delimiter(records)
+    delimiter = DELIMITERS.get(given, given) if given else found
     usable = len(delimiter) == 1 and delimiter not in '"\r\n'
     require(usable, f"--delimiter must be one character, or tab or space; got {given!r}.", ParameterError)
     rows = [_cells(record, delimiter) for record in records]
@@ -176,7 +179,7 @@ def _detect_layout(records: list[Record], given: str | None) -> Layout:
     unique = _unique([name.lstrip("\ufeff") or f"column_{place}" for place, name in enumerate(names, start=1)])
     renamed = [f"{name!r} is {new!r}" for new, name in zip(unique, names, strict=True) if name not in (new, "")]
     notes += [f"Repeated column names: the second {first_of(renamed, 3)}."] if renamed else []
-    return delimiter, at + 1, unique, notes
+    return delimiter, at + 1 + bool(declared), unique, notes
 
 
 def _is_title(rows: list[list[str]], width: int) -> bool:
@@ -208,7 +211,8 @@ def _detect_delimiter(records: list[Record]) -> str:
                 widths[len(_cells(record, delimiter))] += 1
         return max(((times, width) for width, times in widths.items() if width > 1), default=(0, 0))
 
-    return max(",;\t|", key=agreement)
+    best = max(",;\t|", key=agreement)
+    return best if agreement(best)[0] > len(records) / 2 else " "
 
 
 def open_bytes(path: Path) -> Any:
@@ -231,21 +235,28 @@ def possible_encodings(path: Path, given: str | None) -> Iterator[tuple[str, str
 
 def detected_encoding(path: Path) -> tuple[str, str]:
     """Return the most plausible encoding of a file that is not UTF-8, and a word of it."""
-    sample = b""
+    samples = {True: b"", False: b""}  # of lines that are UTF-8 but not ASCII, and of others
     with open_bytes(path) as file:
         for line in file:
-            if line.decode(errors="ignore").encode() != line and len(sample) < _SAMPLE:
-                sample += line
-    name = _most_plausible(sample)
-    return name, next(cell for cell in re.split(r"[\r\n,;\t|]", sample.decode(name)) if not cell.isascii())[:40]
+            is_utf8 = line.decode(errors="ignore").encode() == line
+            if not line.isascii() and len(samples[is_utf8]) < _SAMPLE:
+                samples[is_utf8] += line
+    name = _most_plausible(samples[False])
+    word = next(cell for cell in re.split(r"[\r\n,;\t|]", samples[False].decode(name)) if not cell.isascii())[:40]
+    is_mixed = samples[True] and name not in _EAST_ASIAN  # of which short texts can be UTF-8 by chance
+    require(not is_mixed, f"Some lines are UTF-8, others are not ({word!r}). Save the file in one encoding.")
+    return name, word
 
 
 def _most_plausible(sample: bytes) -> str:
     from charset_normalizer import from_bytes
 
     sample = b"\n".join(dict.fromkeys(cell for cell in re.split(rb"[\r\n\t,;]", sample) if not cell.isascii()))
-    if not _ACCENTED.search(sample) and not _NOT_WESTERN.search(sample):
+    high = [byte for word in _LETTERS.findall(sample) for byte in word if byte >= 0x80]
+    if not high and not _NOT_WESTERN.search(sample):
         return "cp1252"  # signs such as € and °
-    found = from_bytes(sample, cp_isolation=list(_CANDIDATES), threshold=0.6, enable_fallback=False)
+    western = () if 2 * sum(byte < 0xA0 for byte in high) > len(high) else _WESTERN  # its letters are above
+    candidates = (*western, *_OTHERS, *_EAST_ASIAN)
+    found = from_bytes(sample, cp_isolation=list(candidates), threshold=0.6, enable_fallback=False)
     scores = {name: (match.chaos, -match.coherence) for match in found for name in match.could_be_from_charset}
-    return min((name for name in _CANDIDATES if name in scores), key=lambda name: scores[name], default="latin-1")
+    return min((name for name in candidates if name in scores), key=lambda name: scores[name], default="latin-1")
