@@ -117,7 +117,7 @@ def require(holds: object, message: str, error: type[SubgroveError] = InputError
 def infer_columns(raw: RawTable, options: DataOptions, known: KnownColumns) -> list[tuple[Any, InferredColumn]]:
     """Return pandas columns of a definite kind, and their descriptions."""
     texts = raw.rows.mask(raw.rows.isin({*MISSING, *options.na}))
-    numbers = {name: NumericText(column.value_counts().to_dict()) for name, column in texts.items()}
+    numbers = {name: NumericText(column.value_counts(sort=False).to_dict()) for name, column in texts.items()}
     clear = [one for one in numbers.values() if len(one.decimals) == 1 and one.share >= NUMERIC_SHARE]
     decimals = {one.decimals[0] for one in clear}
     typed = [_typed(column, numbers[name], decimals, raw, options, known) for name, column in texts.items()]
@@ -166,9 +166,9 @@ def _dates(texts: Any, numbers: NumericText, known: str | None, day_first: bool 
     if n_cells[form] < NUMERIC_SHARE * counts.sum():
         return None
     found = times[form].dt.tz_localize(None)
-    first, is_unclear = found.first_valid_index(), (n_cells == n_cells.max()).sum() > 1
-    override = " (override with --day-first or --month-first)" if is_unclear else ""
-    notes = [f"{first!r} read as {str(found[first])[:10]}{override}"] if form != "ISO8601" else []
+    order = {"%m/%d": "month/day/year", "%d/%m": "day/month/year"}.get(form[:5].replace("-", "/"), "")
+    assumed = " assumed (--day-first for the other order)" if (n_cells == n_cells.max()).sum() > 1 else ""
+    notes = [order + assumed] if order else []
     notes += ["times in UTC"] if plain.str.contains(r":\d\d.*(?:Z|[+-]\d\d:?\d\d)$").any() else []
     notes += odd_cells(counts[found.isna()].to_dict(), "date")
     return texts.map(found).astype("datetime64[us]"), notes, form
@@ -237,7 +237,7 @@ def _reason_to_leave_out(values: Any, total: int) -> str:
     is_unique = len(known) >= _MIN_ROWS and distinct >= _IDENTIFIER_SHARE * len(known)
     reasons = {
         "all values missing": not distinct,
-        "constant to 15 digits": distinct == 1 and len(known) == len(values),
+        "constant" if kind != "f" else "constant to 15 digits": distinct == 1 and len(known) == len(values),
         "numbers in a first column without a name: row numbers": kind == "i" and _UNNAMED.fullmatch(name),
         f"text with {distinct} distinct values in {len(known)} rows: names or identifiers": kind == "O" and is_unique,
         f"identifier, a different integer in each row (keep it with --numeric {name!r})": kind == "i"

@@ -35,7 +35,6 @@ from subgrove.exceptions import InputError, ParameterError
 
 DELIMITERS = {"tab": "\t", "\\t": "\t", "space": " "}
 LONGEST_LINE = 16 << 20  # characters of a line or a quoted cell
-_FORMATS = "Expected CSV (or similar text with a header line), Excel (.xlsx) or Parquet."
 _N_FIRST = 200  # records that the delimiter and the header are detected from
 _N_LAST = 20  # records of which some may be footnotes and totals
 _SEPARATOR_LINE = re.compile(r'\ufeff?"?sep=(.)"?\s*', re.IGNORECASE)  # as Excel writes it
@@ -89,7 +88,7 @@ def _records(lines: Iterator[str]) -> Iterator[Record]:
     start, record, is_open = 0, "", False  # whether a quote is not closed
     for n_lines, line in enumerate(lines, start=1):
         if len(line) > LONGEST_LINE or "\0" in line:
-            raise InputError(f"Line {n_lines} has binary content, or more than {LONGEST_LINE >> 20} MB. {_FORMATS}")
+            raise InputError(f"Line {n_lines} has binary content, or more than {LONGEST_LINE >> 20} MB of text.")
         start, record = (start, record + line) if is_open else (n_lines, line)
         is_open ^= line.count('"') % 2 == 1
         if is_open and len(record) > LONGEST_LINE:
@@ -160,7 +159,7 @@ def _detect_layout(first: list[Record], given: str | None) -> Layout:
     """Detect the delimiter, the header and the column names from the first records."""
     declared = _SEPARATOR_LINE.fullmatch(first[0][1]) if first else None
     records = first[1:] if declared else first
-    require(records, f"The file is empty. {_FORMATS}")
+    require(records, "The file is empty. Expected a header line with column names, then lines of values.")
     found = declared[1] if declared else _detect_delimiter(records)
     delimiter = DELIMITERS.get(given, given) if given else found
     usable = len(delimiter) == 1 and delimiter not in '"\r\n'

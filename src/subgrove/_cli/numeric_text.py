@@ -38,7 +38,7 @@ _SIGN = re.compile(rf"{_MONEY}|[%‰]")
 _NO_VALUE = re.compile(
     r"[\W_]*|n\.?[ad]\.?|k\.?a\.?|none|nil|missing|unknown|not available|tb[ad]|[+-]?inf(inity)?", re.IGNORECASE
 )
-_SPELLINGS = str.maketrans("\u00a0\u202f\u2009\u2212\u2019\u00b4`", "   -'''")
+_SPELLINGS = str.maketrans("\u00a0\u202f\u2009\u2212\u2019\u00b4", "   -''")
 _PADDED_SHARE = 0.01  # of cells with leading zeros, from which on they are not a slip
 
 
@@ -57,6 +57,8 @@ class NumericText:
         Decimal separator -> text -> value, of the texts that are numbers with this separator.
     decimals : list of str
         Decimal separators that most cells can be read with: one, or both if these are equally many cells.
+    numbers : mapping
+        Text -> value, with the first of these separators.
     odd : list of str
         Texts that are neither numbers nor marks of missing values.
     share : float
@@ -65,7 +67,7 @@ class NumericText:
 
     def __init__(self, counts: Mapping[str, int]) -> None:
         self.counts = counts
-        cells = {text: cell for text in counts if (cell := _CELL.fullmatch(text) or _CELL.fullmatch(_plain(text)))}
+        cells = {text: cell for text in counts if (cell := _CELL.fullmatch(_plain(text)))}
         units = {text: cell["before"].strip(" +-") + (cell["after"] or "") for text, cell in cells.items()}
         self.unit = self._main_unit(units)
         self.cells = {text: cell for text, cell in cells.items() if units[text] in ("", self.unit)}
@@ -73,8 +75,8 @@ class NumericText:
         n_cells = {decimal: self.n_cells(values) for decimal, values in self.values.items()}
         most = max(n_cells.values())
         self.decimals = [decimal for decimal in _STYLES if n_cells[decimal] == most]
-        numbers = self.values[self.decimals[0]]
-        self.odd = [text for text in counts if text not in numbers and not _NO_VALUE.fullmatch(text)]
+        self.numbers = self.values[self.decimals[0]]
+        self.odd = [text for text in counts if text not in self.numbers and not _NO_VALUE.fullmatch(text)]
         self.share = most / max(1, most + self.n_cells(self.odd))
 
     def n_cells(self, texts: Iterable[str]) -> int:
@@ -84,9 +86,9 @@ class NumericText:
     @property
     def are_codes(self) -> bool:
         """Whether all numbers are digits, and some have leading zeros."""
-        padded = [text for text in self.cells if text[0] == "0" and len(text) > 1]
-        is_slip = self.n_cells(padded) < _PADDED_SHARE * self.n_cells(self.cells)
-        return bool(padded) and not is_slip and all(map(str.isdigit, self.cells))
+        padded = [text for text in self.numbers if text[0] == "0" and len(text) > 1]
+        is_slip = self.n_cells(padded) < _PADDED_SHARE * self.n_cells(self.numbers)
+        return bool(padded) and not is_slip and all(map(str.isdigit, self.numbers))
 
     def read(self, decimal: str | None, others: Set[str], delimiter: str) -> tuple[dict[str, float], list[str], str]:
         """Return the values of the texts that are numbers, notes, and the decimal separator.
@@ -143,4 +145,5 @@ def odd_cells(counts: Mapping[str, int], what: str) -> list[str]:
 
 def _plain(text: str) -> str:
     """Return a text with usual signs and spaces, and a minus sign in front: (5) and 5- are negative."""
-    return re.sub(r"^\((.*)\)$|^(.*[^.,])-$", r"-\1\2", text.translate(_SPELLINGS))
+    plain = text if text.isascii() else text.translate(_SPELLINGS)
+    return re.sub(r"^\((.*)\)$|^(.*)(?<!\d[.,])-$", r"-\1\2", plain) if plain.endswith((")", "-")) else plain

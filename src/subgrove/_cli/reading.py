@@ -31,6 +31,11 @@ from subgrove.exceptions import InputError, ParameterError, SubgroveError
 MOST_COLUMNS = 500
 _N_FIRST = 200  # rows of a sheet that the number of columns is taken from
 _MOST_ROWS = 1 << 20  # of a sheet
+_OTHER_FORMATS = {
+    b"PK\x03\x04": "a zip archive",
+    b"\xd0\xcf\x11\xe0": "an Excel workbook of the format before 2007 (.xls), or protected by a password",
+    b"%PDF": "a PDF document",
+}
 Reader = Callable[[DataOptions, SelectColumns], RawTable]
 
 
@@ -174,12 +179,13 @@ def read_file(options: DataOptions, select: SelectColumns) -> RawTable:
 
 def _reader(path: Path) -> Reader:
     """Return the function that reads the format of a file."""
-    if is_zipfile(path):
-        is_workbook = any(name.startswith("xl/") for name in ZipFile(path).namelist())
-        require(is_workbook, "This is a zip archive. Unpack it, and pass a file in it.")
+    if is_zipfile(path) and any(name.startswith("xl/") for name in ZipFile(path).namelist()):
         return read_excel
     with open_bytes(path) as file:
-        return read_parquet if file.read(4) == b"PAR1" else read_csv
+        head = file.read(8)
+    for mark, what in _OTHER_FORMATS.items():
+        require(not head.startswith(mark), f"This is {what}. Save it as CSV, Excel (.xlsx) or Parquet.")
+    return read_parquet if head.startswith(b"PAR1") else read_csv
 
 
 def check_readable(path: Path) -> None:
