@@ -118,9 +118,8 @@ def infer_columns(raw: RawTable, options: DataOptions, known: KnownColumns) -> l
     """Return pandas columns of a definite kind, and their descriptions."""
     texts = raw.rows.mask(raw.rows.isin({*MISSING, *options.na}))
     numbers = {name: NumericText(column.value_counts(sort=False).to_dict()) for name, column in texts.items()}
-    clear = [one for one in numbers.values() if len(one.decimals) == 1 and one.share >= NUMERIC_SHARE]
-    decimals = {one.decimals[0] for one in clear}
-    typed = [_typed(column, numbers[name], decimals, raw, options, known) for name, column in texts.items()]
+    clear = [one.decimals[0] for one in numbers.values() if len(one.decimals) == 1 and one.share >= NUMERIC_SHARE]
+    typed = [_typed(column, numbers[name], {*clear}, raw, options, known) for name, column in texts.items()]
     return [_describe(column, raw.total, options, known) for column in typed]
 
 
@@ -137,7 +136,7 @@ def _typed(
     if kind != "numeric" and (dates := _dates(texts, numbers, form, options.day_first)):
         return dates
     cells = f"{share:.0%} of its cells are numbers; not a number: {odd}. Mark cells without a value with --na"
-    require(kind != "date", f"Column {name!r} does not hold dates ({reason}): {quoted(numbers.counts, 3, 24)}.")
+    require(kind != "date", f"Column {name!r} does not hold dates ({reason}), but {next(iter(numbers.counts))!r}.")
     require(not kind or share >= _MIN_SHARE, f"Column {name!r} is not numeric ({reason}): {cells}.")
     because = "they are declared as text" if name in raw.text else "of leading zeros" if numbers.are_codes else ""
     if kind or (share >= NUMERIC_SHARE and not because):
@@ -235,15 +234,13 @@ def _reason_to_leave_out(values: Any, total: int) -> str:
     known, name, kind = values.dropna(), str(values.name), values.dtype.kind
     distinct = known.nunique()
     is_unique = len(known) >= _MIN_ROWS and distinct >= _IDENTIFIER_SHARE * len(known)
+    is_key = kind == "i" and is_unique and distinct == len(known) and _identifies_rows(known, total)
     reasons = {
         "all values missing": not distinct,
         "constant" if kind != "f" else "constant to 15 digits": distinct == 1 and len(known) == len(values),
         "numbers in a first column without a name: row numbers": kind == "i" and _UNNAMED.fullmatch(name),
         f"text with {distinct} distinct values in {len(known)} rows: names or identifiers": kind == "O" and is_unique,
-        f"identifier, a different integer in each row (keep it with --numeric {name!r})": kind == "i"
-        and is_unique
-        and distinct == len(known)
-        and _identifies_rows(known, total),
+        f"identifier, a different integer in each row (keep it with --numeric {name!r})": is_key,
     }
     return next((reason for reason, holds in reasons.items() if holds), "")
 
@@ -275,6 +272,5 @@ def _summary(values: Any, levels: Sequence[str]) -> str:
     if levels:
         return f"{count_of(len(levels), 'level')}: {first_of([level[:24] for level in levels], 3)}"
     bounds = values.dropna().sort_values().iloc[[0, -1] if values.notna().any() else []]
-    return " to ".join(
-        f"{one:.6g}" if values.dtype.kind in "if" else str(one).removesuffix(" 00:00:00") for one in bounds
-    )
+    shown = "{}" if values.dtype.kind == "M" else "{:.6g}"
+    return " to ".join(shown.format(one).removesuffix(" 00:00:00") for one in bounds)

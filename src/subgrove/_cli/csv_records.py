@@ -130,8 +130,8 @@ def _rows_of_table(sample: list[Row], names: list[str], delimiter: str) -> tuple
             others["that repeats the header" if any(cells) else "without values"].append(text)
         else:
             rows.append((number, line, text, cells))
-    n_rows = len(rows)
-    while max(1, n_rows - _N_LAST) < len(rows) and (what := _what_is_last([row[-1] for row in rows], width)):
+    fewest = max(1, len(rows) - _N_LAST)
+    while len(rows) > fewest and (what := _what_is_last([row[-1] for row in rows], width)):
         others[what].append(rows.pop()[2])
     require(rows, "There is a header but no rows with values.")
     for _, line, _, cells in rows:
@@ -160,10 +160,10 @@ def _detect_layout(first: list[Record], given: str | None) -> Layout:
     declared = _SEPARATOR_LINE.fullmatch(first[0][1]) if first else None
     records = first[1:] if declared else first
     require(records, "The file is empty. Expected a header line with column names, then lines of values.")
-    found = declared[1] if declared else _detect_delimiter(records)
-    delimiter = DELIMITERS.get(given, given) if given else found
+    found = given or (declared[1] if declared else _detect_delimiter(records))
+    delimiter = DELIMITERS.get(found, found)
     usable = len(delimiter) == 1 and delimiter not in '"\r\n'
-    require(usable, f"--delimiter must be one character, or tab or space; got {given!r}.", ParameterError)
+    require(usable, f"--delimiter must be one character, tab or space; got {found!r}.", ParameterError)
     rows = [_cells(record, delimiter) for record in records]
     width = Counter(map(len, rows)).most_common(1)[0][0]
     at = next((at for at in range(len(rows)) if not _is_title(rows[at : at + 2], width)), 0)

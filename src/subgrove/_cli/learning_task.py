@@ -51,14 +51,13 @@ def learning_task(table: FileTable, target: str, kind: TaskKind | None) -> Learn
     require(len(y), f"{name} in {table.path} cannot be used: {why}. Convert it, or choose another --target.")
     require(column.kind != "date", f"{name} holds dates, which cannot be predicted here. Convert it to numbers.")
     is_text = column.kind == "nominal"
-    possible = kind != "regression" or not is_text
-    require(possible, f"A regression needs a numeric target, but {target!r} has {column.values}.")
+    require(kind != "regression" or not is_text, f"A regression needs numbers, but {target!r} has {column.values}.")
     missing = len(table.frame) - len(y)
     notes = [f"{count_of(missing, 'row')} with missing target {target!r} left out."] if missing else []
     if kind is None:
-        few = y.nunique() <= _MOST_INTEGER_CLASSES and (y.astype(object) % 1 == 0).all() if not is_text else True
-        kind = "classification" if few else "regression"
-        values = f"{y.nunique()} {'levels' if is_text else 'distinct integers'}" if few else column.values
+        is_class = is_text or (y.nunique() <= _MOST_INTEGER_CLASSES and (y % 1 == 0).all())
+        kind = "classification" if is_class else "regression"
+        values = f"{y.nunique()} {'levels' if is_text else 'distinct numbers'}"
         notes.append(f"Task: {kind}, because {target!r} has {values} (override with --task).")
     if kind == "classification":
         y, removed = _without_rare_classes(_labels(y), name)

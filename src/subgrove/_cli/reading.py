@@ -21,7 +21,7 @@ from typing import Any
 from zipfile import ZipFile, is_zipfile
 
 from subgrove._cli.columns import InferredColumn, KnownColumns, RawTable, SelectColumns, infer_columns, require
-from subgrove._cli.csv_records import open_bytes, read_csv, read_lines
+from subgrove._cli.csv_records import read_csv, read_lines
 from subgrove._cli.options import DataOptions
 from subgrove._cli.terminal import Output, quoted
 from subgrove._core.files import check_unpacked_size
@@ -32,7 +32,7 @@ MOST_COLUMNS = 500
 _N_FIRST = 200  # rows of a sheet that the number of columns is taken from
 _MOST_ROWS = 1 << 20  # of a sheet
 _OTHER_FORMATS = {
-    b"PK\x03\x04": "a zip archive",
+    b"PK\x03\x04": "a damaged zip archive",
     b"\xd0\xcf\x11\xe0": "an Excel workbook of the format before 2007 (.xls), or protected by a password",
     b"%PDF": "a PDF document",
 }
@@ -158,14 +158,8 @@ def _suggest(name: str, names: Sequence[str]) -> str:
 
 def read_file(options: DataOptions, select: SelectColumns) -> RawTable:
     """Read the selected columns of a sample of the rows; of all rows if there are at most `options.sample_size`."""
-    path = options.data
-    reader: Reader = read_parquet
-    is_folder = path.is_dir() or (any(sign in str(path) for sign in "*?[") and not path.exists())  # or a pattern
-    if not is_folder:
-        check_readable(path)
+    path, reader = options.data, _reader(options.data)
     try:
-        if not is_folder:
-            reader = _reader(path)
         return reader(options, select)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
@@ -178,13 +172,16 @@ def read_file(options: DataOptions, select: SelectColumns) -> RawTable:
 
 
 def _reader(path: Path) -> Reader:
-    """Return the function that reads the format of a file."""
-    if is_zipfile(path) and any(name.startswith("xl/") for name in ZipFile(path).namelist()):
+    """Return the function that reads the format of a file, a folder or a pattern."""
+    if path.is_dir() or (any(sign in str(path) for sign in "*?[") and not path.exists()):
+        return read_parquet
+    check_readable(path)
+    if is_zipfile(path):
         return read_excel
-    with open_bytes(path) as file:
+    with path.open("rb") as file:
         head = file.read(8)
     for mark, what in _OTHER_FORMATS.items():
-        require(not head.startswith(mark), f"This is {what}. Save it as CSV, Excel (.xlsx) or Parquet.")
+        require(not head.startswith(mark), f"{path} is {what}. Save it as CSV, Excel (.xlsx) or Parquet.")
     return read_parquet if head.startswith(b"PAR1") else read_csv
 
 
@@ -200,6 +197,8 @@ def read_excel(options: DataOptions, select: SelectColumns) -> RawTable:
     require(find_spec("openpyxl"), "An Excel workbook needs openpyxl. Run: pip install 'subgrove[xlsx]'")
     import openpyxl
 
+    is_workbook = any(name.startswith("xl/") for name in ZipFile(options.data).namelist())
+    require(is_workbook, "This is a zip archive, but not a workbook. Unpack it, and pass a file in it.")
     check_unpacked_size(options.data)
     with options.data.open("rb") as file:
         book = openpyxl.load_workbook(file, read_only=True, data_only=True)
