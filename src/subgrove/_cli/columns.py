@@ -132,7 +132,7 @@ def _typed(
     kind = like.kind if like else "nominal" if name in options.nominal else "numeric" if name in options.numeric else ""
     form = like.format if like else None
     if kind == "nominal" or not numbers.counts:
-        return _levels(texts, form or (), known.keep_all)
+        return _levels(texts, (kind == "nominal" and form) or (), known.keep_all)
     if kind != "numeric" and (dates := _dates(texts, numbers, form, options.day_first)):
         return dates
     cells = f"{share:.0%} of its cells are numbers; not a number: {odd}. Mark cells without a value with --na"

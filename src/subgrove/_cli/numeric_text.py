@@ -17,13 +17,13 @@ from subgrove._core.text import count_of
 NUMERIC_SHARE = 0.9  # of the cells with a value, from which on a column is numeric
 _CODES = "USD|EUR|GBP|CHF|JPY|CNY|INR|CAD|AUD|NZD|SEK|NOK|DKK|PLN|CZK|HUF|BRL|MXN|ZAR|RUB|TRY|KRW|Rs|Fr|kr|zł|Kč|Ft"
 _MONEY = rf"[A-Z]{{0,2}}[$€£¥₹₽₩₺₪₫₴₦₱฿¢]|(?:{_CODES})\.?"
-_UNIT = r"(?!(?:st|nd|rd|th|[A-Z])\b)(?:[^\W\d_]|[%‰°])[^\d()]{0,15}?"  # not the A of "12A", a code
+_UNIT = r"(?!(?:st|nd|rd|th|(?<=\d)[A-Z])\b)(?:[^\W\d_]|[%‰°])[^\d()]{0,15}?"  # not the A of "12A", a code
 _MULTIPLES = {None: 1, "k": 1e3, "K": 1e3, "M": 1e6, "bn": 1e9, "Mio": 1e6, "Mrd": 1e9}
 _CELL = re.compile(
     rf"(?!\+\d{{7}})"  # a telephone number
     rf"(?P<before>(?:{_MONEY})? ?[+-]?|[+-] ?(?:{_MONEY})?) ?"
     rf"(?P<digits>\d[\d.,' ]*|[.,]\d+)(?:(?<=[.,])-)?(?P<power>[eE][+-]?\d+)?"
-    rf"(?:(?<=\d)(?P<multiple>k|K|M|bn|Mio|Mrd)\b\.?)? ?"
+    rf"(?:(?P<multiple>k|K|M|bn|Mio|Mrd)\b\.?)? ?"
     rf"(?P<after>{_MONEY}|{_UNIT})??(?:(?<=[a-z]{{3}})s)?"  # months and month
 )
 _STYLES = {  # decimal separator -> digits, with or without thousands separators, then decimals

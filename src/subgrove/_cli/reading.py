@@ -98,7 +98,8 @@ def read_table_file(options: DataOptions, known: KnownColumns | None = None) -> 
 def read_like(options: DataOptions, like: FileTable, *, keep_all: bool = False) -> FileTable:
     """Read more rows with the columns of another table; kinds and merged levels are those of that table."""
     used = {column.name: column for column in like.columns if column.name in like.frame}
-    required = {name: f"{like.path} has {column.kind} values there" for name, column in used.items()}
+    nouns = {"numeric": "numbers", "nominal": "levels", "date": "dates"}
+    required = {name: f"{like.path} has {nouns[column.kind]} there" for name, column in used.items()}
     selected = replace(options, columns=list(used), drop=[], nominal=[], numeric=[])
     table = read_table_file(selected, KnownColumns(required, used, keep_all))
     return replace(table, frame=table.frame[list(used)].copy())
