@@ -122,9 +122,8 @@ class NumericText:
         """Yield the texts that are finite numbers with this decimal separator, and their values."""
         for text, cell in self.cells.items():
             if _STYLES[decimal].fullmatch(digits := cell["digits"].strip()):
-                value = (
-                    float(digits.translate(_TO_PLAIN[decimal]) + (cell["power"] or "")) * _MULTIPLES[cell["multiple"]]
-                )
+                plain = digits.translate(_TO_PLAIN[decimal]) + (cell["power"] or "")
+                value = float(plain) * _MULTIPLES[cell["multiple"]]
                 if math.isfinite(value):
                     yield text, -value if "-" in cell["before"] else value
 
