@@ -208,10 +208,11 @@ def _detect_delimiter(records: list[Record]) -> str:
         for record in records:
             with suppress(InputError):  # this delimiter leaves a line end outside of quotes
                 widths[len(_cells(record, delimiter))] += 1
-        return max(((times, width) for width, times in widths.items() if width > 1), default=(0, 0))
+        width, times = next(iter(widths.most_common(1)), (1, 0))
+        return (times, width) if width > 1 else (0, 0)
 
     best = max(",;\t|", key=agreement)
-    return best if agreement(best)[0] > len(records) / 2 else " "
+    return " " if not agreement(best)[0] and agreement(" ")[0] > len(records) / 2 else best
 
 
 def open_bytes(path: Path) -> Any:
