@@ -383,6 +383,21 @@ def test_spellings_of_test_rows_that_are_merged_into_those_of_the_training_rows_
     assert more.columns[1].note == "spellings merged: 'YES' is 'yes'"
 
 
+def test_columns_without_values_in_the_test_rows_have_no_levels_but_those_of_the_training_rows(tmp_path: Path) -> None:
+    first = read(tmp_path, "a,b,c,d\n" + "1.5,x,2024-01-31,1\n2,y,2024-02-01,2\n" * 10)
+    (tmp_path / "more.csv").write_text("a,b,c,d\n" + ",,,1\n,,,2\n" * 10)
+    frame = read_like(options(tmp_path / "more.csv"), first).frame
+    assert frame[["a", "b", "c"]].isna().all(axis=None)
+    assert [list(frame[name].cat.categories) for name in ("a", "b", "c")] == [[], ["x", "y"], []]
+
+
+def test_dates_that_the_test_rows_do_not_have_are_an_error_that_names_both_files(tmp_path: Path) -> None:
+    first = read(tmp_path, "a,b\n" + "2024-01-31,1\n2024-02-01,2\n" * 10)
+    (tmp_path / "more.csv").write_text("a,b\n" + "soon,1\nlate,2\n" * 10)
+    with pytest.raises(InputError, match=r"'a' does not hold dates \(.*data.csv has dates there\), but 'soon'"):
+        read_like(options(tmp_path / "more.csv"), first)
+
+
 def test_more_rows_of_another_kind_are_error_message(tmp_path: Path) -> None:
     first = read(tmp_path, "a,b\n" + "1,x\n2,y\n" * 10)
     (tmp_path / "more.csv").write_text("a,b\n" + "one,x\ntwo,y\n" * 10)
