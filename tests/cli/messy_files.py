@@ -133,7 +133,7 @@ def repeated_column_names() -> Messy:
 @case
 def separator_line() -> Messy:
     frame = with_column("price", lambda value: str(value).replace(".", ","))
-    return Messy(b"sep=;\r\n" + text(frame, ";"), notes=["semicolon"])
+    return Messy(b"sep=;\r\n" + text(frame, ";"), notes=["Delimiter: ';'"])
 
 
 @case
@@ -207,14 +207,14 @@ def identifiers_and_codes() -> Messy:
     frame.insert(5, "version", [f"1.{one}.{one}" for one in rng.integers(0, 4, N)])
     kinds = {"zip": "nominal", "article": "nominal", "version": "nominal"}
     dropped = dict.fromkeys(("contract", "customer_id", "phone"), "left out")
-    return Messy(text(frame), kinds | dropped, ["identifier", "codes"])
+    return Messy(text(frame), kinds | dropped, ["identifier", "because of leading zeros", "because of '85123A'"])
 
 
 @case
 def unnamed_row_names() -> Messy:
     frame = clean()
     frame.insert(0, "", np.random.default_rng(1).choice(2000, N, replace=False))
-    return Messy(text(frame), {"column_1": "left out"}, ["identifier"])
+    return Messy(text(frame), {"column_1": "left out"}, ["first column without a name"])
 
 
 @case
@@ -323,7 +323,7 @@ def negatives_in_parentheses() -> Messy:
 @case
 def unicode_text_of_excel() -> Messy:
     frame = with_column("price", lambda value: str(value).replace(".", ","))
-    return Messy(text(frame, "\t").decode().encode("utf-16"), notes=["UTF-16", "tab"])
+    return Messy(text(frame, "\t").decode().encode("utf-16"), notes=["UTF-16", r"'\t'"])
 
 
 @case

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import gzip
 import sys
 from collections.abc import Callable, Iterator
@@ -55,7 +54,7 @@ def test_empty_file(make: Make) -> None:
 
 
 def test_blank_lines_only(make: Make) -> None:
-    error_message(explain(make("\n\n\n")), "only empty lines")
+    error_message(explain(make("\n\n\n")), "is empty")
 
 
 def test_header_without_rows(make: Make) -> None:
@@ -98,7 +97,7 @@ def test_many_short_rows_at_the_end_are_located(make: Make) -> None:
 
 def test_mixed_encodings_are_located(make: Make) -> None:
     content = "a,b,y\nMünchen,1,2\n".encode() + "Köln,2,3\n".encode("latin-1")
-    error_message(explain(make(content)), "mixes encodings", "line 2", "line 3")
+    error_message(explain(make(content)), "Some lines are UTF-8", "'Köln'")
 
 
 def test_all_cells_missing(make: Make) -> None:
@@ -139,7 +138,6 @@ def test_binary_file(make: Make) -> None:
     [
         (b"PK\x03\x04", "zip"),
         (b"\xd0\xcf\x11\xe0", "before 2007"),
-        (b"SQLite format 3\0", "SQLite"),
         (b"%PDF-1.7", "PDF"),
     ],
 )
@@ -149,7 +147,7 @@ def test_other_formats_are_recognized(make: Make, start: bytes, word: str) -> No
 
 def test_very_long_line(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(csv_records, "LONGEST_LINE", 2 << 20)
-    error_message(explain(make(b"a,b,y\n" + b"1234567890," * 300_000)), "line of more than 2 MB")
+    error_message(explain(make(b"a,b,y\n" + b"1234567890," * 300_000)), "more than 2 MB")
 
 
 def test_unclosed_quote(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -262,14 +260,10 @@ def test_target_that_is_dropped(make: Make) -> None:
     error_message(explain(make("a,b,y\n" + ROWS), "--drop", "y"), "--drop: 'y' cannot be left out (--target)")
 
 
-@pytest.mark.parametrize(
-    ("kind", "words"), [(pl.Binary, "columns of type bytes are not supported"), (pl.Time, "columns of type time")]
-)
-def test_target_of_a_type_that_is_not_supported(make: Make, kind: Any, words: str) -> None:
-    values = [b"u", b"v"] * 40 if kind == pl.Binary else [datetime.time(i % 24) for i in range(80)]
+def test_target_of_a_type_that_is_not_supported(make: Make) -> None:
     path = make(b"", "data.parquet")
-    pl.DataFrame({"a": range(80), "b": np.arange(80) % 7, "y": values}).write_parquet(path)
-    error_message(explain(path), "The target 'y'", words)
+    pl.DataFrame({"a": range(80), "b": np.arange(80) % 7, "y": [b"u", b"v"] * 40}).write_parquet(path)
+    error_message(explain(path), "columns of bytes", "'y'", "--drop")
 
 
 def test_folder_with_a_time_zone_that_is_unknown(make: Make) -> None:

@@ -1,6 +1,6 @@
-"""Columns of a file: as they are stored, and as typed values of an inferred kind (numeric, nominal or date).
+"""Columns of a file: as texts, and as typed values of an inferred kind (numeric, nominal or date).
 
-Decisions depend on the distinct values only, so they are cheap and the same for every reader. Decisions that a user may
+Decisions depend on the distinct values only, so they are cheap and the same for every format. Decisions that a user may
 want to override are stated in `InferredColumn.note` or `InferredColumn.left_out`.
 """
 
@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,11 +18,11 @@ from subgrove._cli.numeric_text import NUMERIC_SHARE, NumericText, odd_cells
 from subgrove._cli.options import DataOptions
 from subgrove._cli.terminal import quoted
 from subgrove._core.text import count_of, first_of, percent
-from subgrove._data.columns import OTHER, format_number
+from subgrove._data.columns import OTHER
 from subgrove.exceptions import InputError, SubgroveError
 
 _ERRORS = {"#N/A", "#DIV/0!", "#REF!", "#VALUE!", "#NAME?", "#NUM!", "#NULL!"}  # of spreadsheets
-MISSING = frozenset({"", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "?", "<NA>", "NaT"} | _ERRORS)
+MISSING = {"", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "?", "<NA>", "NaT"} | _ERRORS
 RARE_VALUES = "text with rare values"
 _EXACT = 2**53  # up to here floats hold all whole numbers
 MOST_LEVELS, _MOST_FREQUENT_LEVELS = 100, 250  # the latter if all of them are frequent
@@ -34,8 +33,7 @@ _MIN_ROWS = 20  # of the checks for identifiers
 _MAX_OTHER_SHARE = 0.5  # of the rows
 _UNNAMED = re.compile(r"column_1|Unnamed: 0")
 _IDENTIFIER = re.compile(
-    r"column_\d+|Unnamed: \d+|(?i:rownames?|index|(.*[^a-z])?(id|nr|no|number|key|uuid|phone|tel)s?)|"
-    r".*[a-z](ID|Id|Nr|No|Number|Key)"
+    r"(?i:rownames?|index|(.*[^a-z])?(id|nr|no|number|key|uuid|phone|tel)s?)|.*[a-z](ID|Id|Nr|No|Number|Key)"
 )
 _DENSE = 1.2  # range of identifiers, as a multiple of the number of rows
 _YEARS = (1500, 2100)  # numbers that are not taken for identifiers
@@ -43,11 +41,10 @@ _MORE_DATES = (  # that pandas does not guess
     *("%d.%m.%y", "%m/%d/%y", "%d/%m/%y", "%d %b %y", "%b %Y", "%B %Y", "%b %y", "%m/%Y"),
     *("%m/%d/%Y %I:%M %p", "%d/%m/%Y %I:%M %p"),
 )
-_KINDS = {"category": "nominal", "datetime64[us]": "date", "object": "other"}  # by dtype
-_NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal", "empty")  # types of values that pandas infers
+_KINDS = {"O": "nominal", "M": "date"}  # by kind of dtype; else numeric
 
 SelectColumns = Callable[[Sequence[str]], Sequence[str]]  # from the column names of a file to those that are read
-Typed = tuple[Any, list[str], str]  # values, notes, and the decimal separator or the date format
+Typed = tuple[Any, list[str], str | None]  # values, notes, and the decimal separator or the date format
 
 
 @dataclass(frozen=True)
@@ -57,26 +54,28 @@ class RawTable:
     Attributes
     ----------
     rows : pandas DataFrame
-        Texts, or Python values of the types that the file declares. The index has the positions of the rows in the
-        file, from 0.
+        Texts. The index has the positions of the rows in the file, from 0.
     total : int
         Rows of the file.
     notes : tuple of str
-    delimiter : str or None
-        The delimiter of text, whose columns have no declared types; None if they do.
+    delimiter : str
+    text : sequence of str
+        Columns that the file declares to be text, so that digits in them are not numbers.
     """
 
     rows: Any
     total: int
     notes: tuple[str, ...] = ()
-    delimiter: str | None = None
+    delimiter: str = ","
+    text: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
 class InferredColumn:
     """Kind and summary of a column.
 
-    `left_out` is the reason why it is not used, "" if it is used; `format` its decimal separator or date format.
+    `left_out` is the reason why it is not used, "" if it is used. `format` says how texts are read: the decimal
+    separator of numbers, the format of dates, or the levels.
     """
 
     name: str
@@ -85,7 +84,7 @@ class InferredColumn:
     values: str
     note: str = ""
     left_out: str = ""
-    format: str = ""
+    format: Any = None
 
 
 @dataclass(frozen=True)
@@ -97,17 +96,15 @@ class KnownColumns:
     required : mapping
         Columns that must be in the file, are kept whatever they hold, and whose rare levels are not merged; with the
         reason.
-    formats : mapping
-        Decimal separators and date formats of columns.
-    levels : mapping
-        Levels of nominal columns of other rows: they come first, and other spellings of them are merged into them.
+    like : mapping
+        Columns of other rows, whose kinds and formats these have, too. Their levels come first, and other spellings of
+        them are merged into them.
     keep_all : bool
         Whether all columns and levels are kept as they are, for a fitted model that was trained on them.
     """
 
     required: Mapping[str, str] = field(default_factory=dict)
-    formats: Mapping[str, str] = field(default_factory=dict)
-    levels: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    like: Mapping[str, InferredColumn] = field(default_factory=dict)
     keep_all: bool = False
 
 
@@ -119,97 +116,45 @@ def require(holds: object, message: str, error: type[SubgroveError] = InputError
 
 def infer_columns(raw: RawTable, options: DataOptions, known: KnownColumns) -> list[tuple[Any, InferredColumn]]:
     """Return pandas columns of a definite kind, and their descriptions."""
-    from pandas.api.types import infer_dtype
-
-    missing = {*options.na, *(MISSING if raw.delimiter else ("",))}
-    types = {name: "string" if raw.delimiter else infer_dtype(values) for name, values in raw.rows.items()}
-    texts = raw.rows[[name for name, declared in types.items() if declared == "string"]]
-    texts = texts.apply(lambda text: text.str.strip()).mask(lambda texts: texts.isin(missing))
-    numbers = {name: NumericText(Counter(text.dropna())) for name, text in texts.items()}
+    texts = raw.rows.mask(raw.rows.isin({*MISSING, *options.na}))
+    numbers = {name: NumericText(column.value_counts(sort=False).to_dict()) for name, column in texts.items()}
     clear = [one.decimals[0] for one in numbers.values() if len(one.decimals) == 1 and one.share >= NUMERIC_SHARE]
-    columns = []
-    for name, declared in types.items():
-        if declared == "string":
-            typed = _typed_text(texts[name], numbers[name], clear, raw, options, known)
-        else:
-            typed = _typed_values(raw.rows[name], declared, options, known)
-        columns.append(_describe(typed, raw, options, known))
-    return columns
+    typed = [_typed(column, numbers[name], {*clear}, raw, options, known) for name, column in texts.items()]
+    return [_describe(column, raw.total, options, known) for column in typed]
 
 
-def _describe(typed: Typed, raw: RawTable, options: DataOptions, known: KnownColumns) -> tuple[Any, InferredColumn]:
-    """Return the column that is used, with rare levels merged, and its description."""
-    series, notes, form = typed
-    name, kind = str(series.name), _KINDS.get(str(series.dtype), "numeric")
-    keep_levels = known.keep_all or name in known.required
-    keep = keep_levels or name in {*options.columns, *options.nominal, *options.numeric}
-    left_out = "" if keep else notes[0] if kind == "other" else _reason_to_leave_out(series, raw)
-    if kind == "nominal" and not (left_out or keep_levels):
-        series, merged = _merge_rare_levels(series)
-        notes, share = [*notes, *merged], float((series == OTHER).mean())
-        is_rare = share > _MAX_OTHER_SHARE and not keep
-        left_out = f"{RARE_VALUES}: {percent(share)} of the rows would be {OTHER!r}" if is_rare else ""
-    missing = int(series.isna().sum())
-    return series, InferredColumn(name, kind, missing, _summary(series, kind), "; ".join(notes), left_out, form)
-
-
-def _typed_values(values: Any, declared: str, options: DataOptions, known: KnownColumns) -> Typed:
-    """Return values of a declared type."""
-    import pandas as pd
-
-    if declared == "boolean":
-        return _levels(values.map(str, na_action="ignore"), known)
-    if declared in _NUMBERS and values.name in options.nominal:
-        return _levels(values.astype(float).map(format_number, na_action="ignore"), known)
-    if declared in _NUMBERS:
-        return _numbers(values.astype(float), [])
-    if declared == "timedelta":
-        return pd.to_timedelta(values).dt.total_seconds(), ["in seconds"], ""
-    if declared in ("date", "datetime"):
-        return pd.to_datetime(values, utc=True).dt.tz_localize(None).astype("datetime64[us]"), [], ""
-    return values.where([False] * len(values)), [f"columns of type {declared} are not supported"], ""
-
-
-def _typed_text(
-    texts: Any, numbers: NumericText, clear: list[str], raw: RawTable, options: DataOptions, known: KnownColumns
+def _typed(
+    texts: Any, numbers: NumericText, decimals: Set[str], raw: RawTable, options: DataOptions, known: KnownColumns
 ) -> Typed:
     """Return text as numbers, dates or levels."""
     name, share, odd = texts.name, numbers.share, quoted(numbers.odd, 3, 24)
-    required, form = name in options.numeric, known.formats.get(name, "")
-    if name in options.nominal or not numbers.counts:
-        return _levels(texts, known)
-    reason = known.required.get(name, f"--numeric {name}")
-    cells = f"{share:.0%} of its cells are numbers; not a number: {odd}. Mark cells without a value with --na"
-    require(not required or share >= _MIN_SHARE, f"Column {name!r} is not numeric ({reason}): {cells}.")
-    if not required and (dates := _dates(texts, numbers, form, options.day_first)):
+    like, reason = known.like.get(name), known.required.get(name, f"--numeric {name}")
+    kind = like.kind if like else "nominal" if name in options.nominal else "numeric" if name in options.numeric else ""
+    form = like.format if like else None
+    if kind == "nominal" or not numbers.counts:
+        return _levels(texts, (kind == "nominal" and form) or (), known.keep_all)
+    if kind != "numeric" and (dates := _dates(texts, numbers, form, options.day_first)):
         return dates
-    if required or (raw.delimiter and share >= NUMERIC_SHARE and not numbers.are_codes):
-        found, notes, decimal = numbers.read(options.decimal, form or clear, raw.delimiter not in (None, ","))
-        return _numbers(texts.map(found).astype(float), notes, decimal)
-    levels, notes, _ = _levels(texts, known)
-    if raw.delimiter and numbers.are_codes:
-        notes = ["codes of digits, read as levels", *notes]
-    elif share >= _MIN_SHARE:
-        because = f" because of {odd}" if odd else ""
-        notes = [f"{share:.0%} numbers, read as levels{because} (override with --numeric {name!r})", *notes]
-    return levels, notes, ""
+    cells = f"{share:.0%} of its cells are numbers; not a number: {odd}. Mark cells without a value with --na"
+    require(kind != "date", f"Column {name!r} does not hold dates ({reason}), but {next(iter(numbers.counts))!r}.")
+    require(not kind or share >= _MIN_SHARE, f"Column {name!r} is not numeric ({reason}): {cells}.")
+    because = "they are declared as text" if name in raw.text else "of leading zeros" if numbers.are_codes else ""
+    if kind or (share >= NUMERIC_SHARE and not because):
+        found, notes, decimal = numbers.read(options.decimal, {form} if form else decimals, raw.delimiter)
+        values = texts.map(found).astype(float)
+        is_whole = (values % 1 == 0).all() and values.abs().max() < _EXACT  # not if one is missing
+        return values.astype(np.int64) if is_whole else values, notes, decimal
+    values, notes, _ = _levels(texts, (), known.keep_all)
+    note = f"{share:.0%} numbers, read as levels because {because or f'of {odd}'} (override with --numeric {name!r})"
+    return values, [note, *notes] if share >= _MIN_SHARE else notes, None
 
 
-def _numbers(values: Any, notes: list[str], decimal: str = "") -> Typed:
-    """Return finite numbers, as integers if all are."""
-    infinite = np.isinf(values)
-    if infinite.any():
-        return values.mask(infinite), [*notes, f"{infinite.sum()} infinite values read as missing"], decimal
-    whole = len(values) and (values == values.round()).all()  # not if one is NaN
-    return values.astype(np.int64) if whole and values.abs().max() < _EXACT else values, notes, decimal
-
-
-def _dates(texts: Any, numbers: NumericText, known: str, day_first: bool | None) -> Typed | None:
+def _dates(texts: Any, numbers: NumericText, known: str | None, day_first: bool | None) -> Typed | None:
     """Return times in microseconds, in UTC where a zone is given; None if fewer than 90 % of the cells are dates."""
     import pandas as pd
 
     counts = pd.Series(numbers.counts)
-    plain = pd.Series(counts.index, counts.index, dtype=object)
+    plain = counts.index.to_series()
     if numbers.share >= NUMERIC_SHARE and not plain.str.fullmatch(r"(19|20)\d{6}").all():
         return None
     plain = plain.str.replace(r"(?<=\d)[ -](?=[A-Za-z]{3})|(?<=[A-Za-z]{3})[ -](?=\d)", " ", regex=True)
@@ -223,7 +168,6 @@ def _dates(texts: Any, numbers: NumericText, known: str, day_first: bool | None)
     order = {"%m/%d": "month/day/year", "%d/%m": "day/month/year"}.get(form[:5].replace("-", "/"), "")
     assumed = " assumed (--day-first for the other order)" if (n_cells == n_cells.max()).sum() > 1 else ""
     notes = [order + assumed] if order else []
-    notes += ["dates such as 20240131 (--numeric if they are numbers)"] if form == "%Y%m%d" else []
     notes += ["times in UTC"] if plain.str.contains(r":\d\d.*(?:Z|[+-]\d\d:?\d\d)$").any() else []
     notes += odd_cells(counts[found.isna()].to_dict(), "date")
     return texts.map(found).astype("datetime64[us]"), notes, form
@@ -234,30 +178,27 @@ def _date_formats(texts: Any, day_first: bool | None) -> list[str]:
     from pandas.tseries.api import guess_datetime_format
 
     first = texts.iloc[:: max(1, len(texts) // 5)].str[:40].tolist()  # no date is longer
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of pandas, on texts that are not dates
+    with warnings.catch_warnings(action="ignore"):  # of pandas, on texts that are not dates
         guessed = [guess_datetime_format(text, dayfirst=order) for order in (False, True) for text in first]
     forms = dict.fromkeys("ISO8601" if form.startswith("%Y-%m-%d") else form for form in guessed if form)
     excluded = {None: (), True: ("%m/%d", "%m-%d"), False: ("%d/%m", "%d-%m")}[day_first]
     return [form for form in (*forms, *_MORE_DATES) if not form.startswith((*excluded, "%m.%d"))]
 
 
-def _levels(texts: Any, known: KnownColumns) -> Typed:
-    """Return text as levels; spellings are merged into that of other rows, else into the most frequent one."""
+def _levels(texts: Any, levels: Sequence[str], keep_all: bool) -> Typed:
+    """Return text as levels; spellings are merged into these levels of other rows, else into the most frequent one."""
     import pandas as pd
 
-    levels, spelling = known.levels.get(texts.name, ()), str if known.keep_all else _spelling
-    counts = texts.value_counts()
-    first: dict[str, str] = {}  # of texts with the same spelling
-    for text in (*levels, *sorted(counts.index, key=lambda text: (-counts[text], text))):
-        first.setdefault(spelling(text), text)
+    counts, spelling = texts.value_counts(), str if keep_all else _spelling
+    ranked = [*levels, *sorted(counts.index, key=lambda text: (-counts[text], text))]
+    first = {spelling(text): text for text in reversed(ranked)}
     new = {text: first[spelling(text)] for text in counts.index}
     merged = [f"{text!r} is {kept!r}" for text, kept in new.items() if text != kept]
     if OTHER in levels:
         new = {text: kept if kept in levels else OTHER for text, kept in new.items()}
     others = sorted({*new.values()} - {*levels}, key=_level_order)
     values = texts.map(new).astype(pd.CategoricalDtype(pd.Index([*levels, *others], dtype=object)))
-    return values, [f"spellings merged: {first_of(merged, 3)}"] if merged else [], ""
+    return values, [f"spellings merged: {first_of(merged, 3)}"] if merged else [], None
 
 
 def _spelling(text: str) -> str:
@@ -271,29 +212,47 @@ def _level_order(level: str) -> tuple[float, str]:
     return (float(level), level) if re.fullmatch(r"-?\d+(\.\d+)?", level) else (np.inf, level)
 
 
-def _reason_to_leave_out(series: Any, raw: RawTable) -> str:
+def _describe(typed: Typed, total: int, options: DataOptions, known: KnownColumns) -> tuple[Any, InferredColumn]:
+    """Return the column that is used, with rare levels merged, and its description."""
+    values, notes, form = typed
+    name, kind = str(values.name), _KINDS.get(values.dtype.kind, "numeric")
+    keep_levels = known.keep_all or name in known.required
+    keep = keep_levels or name in {*options.columns, *options.nominal, *options.numeric}
+    left_out = "" if keep else _reason_to_leave_out(values, total)
+    if kind == "nominal" and not (left_out or keep_levels):
+        values, merged = _merge_rare_levels(values)
+        notes, share = [*notes, *merged], float((values == OTHER).mean())
+        if share > _MAX_OTHER_SHARE and not keep:
+            left_out = f"{RARE_VALUES}: {percent(share)} of the rows would be {OTHER!r}"
+    n_missing, levels = int(values.isna().sum()), tuple(values.cat.categories) if kind == "nominal" else ()
+    summary, note = _summary(values, levels), "; ".join(notes)
+    return values, InferredColumn(name, kind, n_missing, summary, note, left_out, levels or form)
+
+
+def _reason_to_leave_out(values: Any, total: int) -> str:
     """Return why a column is useless for a model; "" if it may be useful."""
-    known, name = series.dropna(), str(series.name)
-    distinct, kind = known.nunique(), series.dtype.kind
-    if not distinct:
-        return "all values missing"
-    if distinct == 1:
-        different = kind == "f" and abs(known.iloc[0]) > _EXACT and raw.rows[name].nunique() > 1
-        exact = "large numbers that are equal to 15 digits: subtract a constant, or read them with --nominal"
-        return "" if len(known) < len(series) else exact if different else "constant"
-    if _UNNAMED.fullmatch(name) and kind == "i" and (series.diff() == 1).mean() > 0.5:
-        return "row number"  # of several files, one after the other
-    if len(known) < _MIN_ROWS or distinct < _IDENTIFIER_SHARE * len(known) or kind in "fM":
-        return ""
-    if kind == "O":
-        return f"text with {distinct} distinct values in {len(known)} rows: names or identifiers"
-    if distinct < len(known) or (_YEARS[0] <= known.min() and known.max() <= _YEARS[1]):
-        return ""
-    if (known - known.index).nunique() == 1:
-        return "row number"
-    dense = known.max() - known.min() <= _DENSE * raw.total and known.min() > 1  # ranks start at 1
-    reason = f"identifier, a different integer in each row (keep it with --numeric {name!r})"
-    return reason if dense or _IDENTIFIER.fullmatch(name) else ""
+    known, name, kind = values.dropna(), str(values.name), values.dtype.kind
+    distinct = known.nunique()
+    is_unique = len(known) >= _MIN_ROWS and distinct >= _IDENTIFIER_SHARE * len(known)
+    is_key = kind == "i" and is_unique and distinct == len(known) and _identifies_rows(known, total)
+    reasons = {
+        "all values missing": not distinct,
+        "constant" if kind != "f" else "constant to 15 digits": distinct == 1 and len(known) == len(values),
+        "numbers in a first column without a name: row numbers": kind == "i" and _UNNAMED.fullmatch(name),
+        f"text with {distinct} distinct values in {len(known)} rows: names or identifiers": kind == "O" and is_unique,
+        f"identifier, a different integer in each row (keep it with --numeric {name!r})": is_key,
+    }
+    return next((reason for reason, holds in reasons.items() if holds), "")
+
+
+def _identifies_rows(values: Any, total: int) -> bool:
+    """Whether integers that are all different are row numbers or keys, rather than years, ranks or measurements."""
+    low, high = values.min(), values.max()
+    if _YEARS[0] <= low and high <= _YEARS[1]:
+        return False
+    is_dense = high - low <= _DENSE * total and low > 1  # ranks start at 1
+    in_order = (values - values.index).nunique() == 1
+    return bool(is_dense or in_order or _IDENTIFIER.fullmatch(str(values.name)))
 
 
 def _merge_rare_levels(series: Any) -> tuple[Any, list[str]]:
@@ -308,13 +267,10 @@ def _merge_rare_levels(series: Any) -> tuple[Any, list[str]]:
     return merged, [f"{rare} merged into {OTHER!r}"]
 
 
-def _summary(series: Any, kind: str) -> str:
-    """Return the range or the first levels."""
-    if kind == "nominal":
-        levels = [level[:24] for level in series.cat.categories]
-        return f"{count_of(len(levels), 'level')}: {first_of(levels, 3)}" if levels else ""
-    if series.isna().all():
-        return ""
-    bounds = series.min(), series.max()
-    shown = [str(one).removesuffix(" 00:00:00") if kind == "date" else f"{one:.6g}" for one in bounds]
-    return " to ".join(shown)
+def _summary(values: Any, levels: Sequence[str]) -> str:
+    """Return the first levels, or the range."""
+    if levels:
+        return f"{count_of(len(levels), 'level')}: {first_of([level[:24] for level in levels], 3)}"
+    bounds = values.dropna().sort_values().iloc[[0, -1] if values.notna().any() else []]
+    shown = "{}" if values.dtype.kind == "M" else "{:.6g}"
+    return " to ".join(shown.format(one).removesuffix(" 00:00:00") for one in bounds)

@@ -12,22 +12,20 @@ Requirements this design meets:
 
 from __future__ import annotations
 
-import codecs
 import csv
 import gzip
 import json
 import math
 import re
-import zlib
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import partial
 from io import TextIOWrapper
 from itertools import chain, count, islice
 from pathlib import Path
 from random import Random
-from typing import IO, cast
+from typing import Any
 
 from subgrove._cli.columns import RawTable, SelectColumns, require
 from subgrove._cli.options import DataOptions
@@ -35,17 +33,15 @@ from subgrove._cli.terminal import quoted
 from subgrove._core.text import count_of, first_of
 from subgrove.exceptions import InputError, ParameterError
 
-DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
+DELIMITERS = {"tab": "\t", "\\t": "\t", "space": " "}
 LONGEST_LINE = 16 << 20  # characters of a line or a quoted cell
 _N_FIRST = 200  # records that the delimiter and the header are detected from
 _N_LAST = 20  # records of which some may be footnotes and totals
-_EMPTY = "without values"
 _SEPARATOR_LINE = re.compile(r'\ufeff?"?sep=(.)"?\s*', re.IGNORECASE)  # as Excel writes it
 _TOTAL = re.compile(r"((grand|sub)[ -]?)?totale?s?|sum|summe|(ins)?gesamt(summe)?|somme|suma|totaal", re.IGNORECASE)
 _NUMBER = re.compile(r"\W*\d")
 _NUMBER_NOT_YEAR = re.compile(r"(?!(19|20)\d\d$)-?[\d.,]+")
-_HEAD = 1 << 16  # bytes that an encoding is detected from
-_CONTROL = re.compile(rb"[\x01-\x08\x0e-\x1a\x1c-\x1f]")
+_SAMPLE = 1 << 16  # bytes that an encoding is detected from
 _NOT_WESTERN = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")  # bytes that Windows-1252 does not define
 _LETTERS = re.compile(rb"[a-zA-Z\x80-\xff]{3,}")
 # Candidates for text that is not UTF-8; of equally plausible ones the first is taken.
@@ -53,18 +49,18 @@ _WESTERN, _EAST_ASIAN = ("cp1252", "cp1250", "cp1254"), ("gb18030", "cp932", "bi
 _OTHERS = ("mac_roman", "cp850", "cp1251", "koi8_r", "cp1253", "cp1255", "cp1256", "cp852", "cp866")
 
 Record = tuple[int, str]  # its first line in the file, and its text
-NumberedRecord = tuple[int, Record]  # its number after the header, from 0
-
-
-Table = dict[int, list[str]]  # number of a row -> its cells
-Layout = tuple[str, int, list[str], list[str]]  # delimiter, place of the header, column names, notes
+Row = tuple[int, Record]  # its number after the header, from 0
+Layout = tuple[str, int, list[str], list[str]]  # delimiter, number of records up to the header, column names, notes
 
 
 def read_csv(options: DataOptions, select: SelectColumns) -> RawTable:
     """Read the selected columns of a sample of the rows; of all rows if there are at most `options.sample_size`."""
     for encoding, note in possible_encodings(options.data, options.encoding):
         with suppress(UnicodeError), open_bytes(options.data) as file:
-            stream = TextIOWrapper(file, encoding, newline="")
+            try:
+                stream = TextIOWrapper(file, encoding, newline="")
+            except LookupError as error:
+                raise ParameterError(f"--encoding: {error}. Use a name such as cp1252 or utf-16.") from error
             return read_lines(iter(partial(stream.readline, LONGEST_LINE + 1), ""), options, select, note)
     raise InputError(f"The text is not valid {encoding}. Set its encoding with --encoding.")
 
@@ -76,15 +72,15 @@ def read_lines(lines: Iterator[str], options: DataOptions, select: SelectColumns
     csv.field_size_limit(2 * LONGEST_LINE)  # which no record exceeds; by default cells have at most 131,072 characters
     records = _records(lines)
     first = list(islice(records, _N_FIRST))
-    mark, header, names, notes = _detect_layout(first, options.delimiter)
+    delimiter, start, names, notes = _detect_layout(first, options.delimiter)
     selected = select(names)
-    rows = zip(numbers := count(), chain(first[header + 1 :], records), strict=False)
+    rows = zip(numbers := count(), chain(first[start:], records), strict=False)
     sample = _reservoir_sample(rows, options.sample_size, Random(options.random_state))
-    table, left_out = _rows_of_table(sample, names, mark)
-    frame = pd.DataFrame.from_dict(table, orient="index", columns=names, dtype=object)[selected]
     n_rows = next(numbers) - 1
+    table, left_out = _rows_of_table(sample, names, delimiter)
+    frame = pd.DataFrame.from_dict(table, orient="index", columns=names, dtype=object)[selected]
     total = n_rows if len(sample) < n_rows else len(table)
-    return RawTable(frame, total, (*filter(None, [note]), *notes, *left_out), mark)
+    return RawTable(frame, total, tuple(filter(None, [note, *notes, *left_out])), delimiter)
 
 
 def _records(lines: Iterator[str]) -> Iterator[Record]:
@@ -92,7 +88,7 @@ def _records(lines: Iterator[str]) -> Iterator[Record]:
     start, record, is_open = 0, "", False  # whether a quote is not closed
     for n_lines, line in enumerate(lines, start=1):
         if len(line) > LONGEST_LINE or "\0" in line:
-            raise InputError(f"Line {n_lines} has binary content, or is a line of more than {LONGEST_LINE >> 20} MB.")
+            raise InputError(f"Line {n_lines} has binary content, or more than {LONGEST_LINE >> 20} MB of text.")
         start, record = (start, record + line) if is_open else (n_lines, line)
         is_open ^= line.count('"') % 2 == 1
         if is_open and len(record) > LONGEST_LINE:
@@ -102,7 +98,7 @@ def _records(lines: Iterator[str]) -> Iterator[Record]:
     require(not is_open, f'A quote (") in line {start} is never closed. Close it, or write "" for a quote in a cell.')
 
 
-def _reservoir_sample(rows: Iterator[NumberedRecord], size: int, random: Random) -> list[NumberedRecord]:
+def _reservoir_sample(rows: Iterator[Row], size: int, random: Random) -> list[Row]:
     """Return a random sample of the rows, in the order of the file."""
     sample = list(islice(rows, size))
     weight = 1.0
@@ -116,46 +112,32 @@ def _reservoir_sample(rows: Iterator[NumberedRecord], size: int, random: Random)
     return sorted(sample)
 
 
-def _cells(record: Record, mark: str) -> list[str]:
+def _cells(record: Record, delimiter: str, width: int = LONGEST_LINE) -> list[str]:
+    """Return the cells of a record without spaces around them, and without empty ones beyond a width."""
     try:
-        return next(csv.reader([record[1]], delimiter=mark))
+        cells = [cell.strip() for cell in next(csv.reader([record[1]], delimiter=delimiter))]
     except csv.Error as error:  # an odd quote was inside a cell and did not open one
         raise InputError(f'Line {record[0]} has a quote (") inside a cell. Write the cell as "5"" pipe".') from error
-
-
-def _words(record: Record, mark: str) -> list[str]:
-    """Return the cells without spaces; one if this delimiter leaves a line end outside of quotes."""
-    with suppress(InputError):
-        return [cell.strip() for cell in _cells(record, mark)]
-    return [record[1]]
-
-
-def _fit(cells: list[str], width: int) -> list[str]:
-    """Return the cells without empty ones beyond a width."""
     return cells if any(cells[width:]) else cells[:width]
 
 
-def _rows_of_table(sample: list[NumberedRecord], names: list[str], mark: str) -> tuple[Table, list[str]]:
+def _rows_of_table(sample: list[Row], names: list[str], delimiter: str) -> tuple[dict[int, list[str]], list[str]]:
     """Return the cells of the rows of the table by their numbers, and notes on other lines."""
-    width, table, others = len(names), Table(), defaultdict[str, list[str]](list)
-    rows = [(number, record, _cells(record, mark)) for number, record in sample]
-    while len(rows) > 1 and (what := _what_is_last([cells for _, _, cells in rows], width)):
-        if len(others[what]) == _N_LAST:
-            break
-        others[what].append(rows.pop()[1][1])
-    for number, (line, text), every in rows:
-        cells = _fit(every, width)
-        if cells == names:
-            others["that repeats the header"].append(text)
-        elif not any(map(str.strip, cells)):
-            others[_EMPTY].append(text)
-        elif len(cells) == width:
-            table[number] = cells
+    width, rows, others = len(names), [], defaultdict[str, list[str]](list)
+    for number, (line, text) in sample:
+        cells = _cells((line, text), delimiter, width)
+        if cells == names or not any(cells):
+            others["that repeats the header" if any(cells) else "without values"].append(text)
         else:
-            header = f"the header has {width} (delimiter: {_name(mark)})"
-            raise InputError(f"Line {line} has {len(cells)} cells, {header}. Correct the line, or set --delimiter.")
-    require(table, "There is a header but no rows with values.")
-    return table, [_left_out(what, texts) for what, texts in others.items()]
+            rows.append((number, line, text, cells))
+    fewest = max(1, len(rows) - _N_LAST)
+    while len(rows) > fewest and (what := _what_is_last([row[-1] for row in rows], width)):
+        others[what].append(rows.pop()[2])
+    require(rows, "There is a header but no rows with values.")
+    for _, line, _, cells in rows:
+        header = f"the header has {width} (delimiter: {delimiter!r})"
+        require(len(cells) == width, f"Line {line} has {len(cells)} cells, {header}. Correct it, or set --delimiter.")
+    return {row[0]: row[-1] for row in rows}, [_left_out(what, texts) for what, texts in others.items()]
 
 
 def _left_out(what: str, texts: list[str]) -> str:
@@ -163,53 +145,40 @@ def _left_out(what: str, texts: list[str]) -> str:
 
 
 def _what_is_last(rows: list[list[str]], width: int) -> str:
-    """Return what the last line is if it is not a row: footnote, total or empty."""
-    cells = rows[-1]
-    filled = [(place, cell.strip(" :")) for place, cell in enumerate(cells) if cell.strip()]
-    if not filled:
-        return _EMPTY
-    place, word = filled[0]
-    if len(cells) >= width and word in (one[place].strip(" :") for one in rows[:-1] if len(one) > place):
-        return ""
+    """Return what the last line is if it is not a row: a footnote or a total."""
+    *others, cells = rows
+    filled = [place for place, cell in enumerate(cells) if cell]
+    word = cells[filled[0]].strip(" :")
     if len(cells) < width or (len(filled) == 1 < width - 1 and not _NUMBER.match(word)):
         return "at the end that is not a row"
-    return "at the end with totals" if _TOTAL.fullmatch(word) else ""
+    is_level = any(row[filled[0] : filled[0] + 1] == [word] for row in others)
+    return "at the end with totals" if _TOTAL.fullmatch(word) and not is_level else ""
 
 
-def _name(mark: str) -> str:
-    return DELIMITERS.get(mark, repr(mark))
-
-
-def _given_delimiter(delimiter: str) -> str:
-    """Return the delimiter of --delimiter, a character or the name of one."""
-    words = {name: mark for mark, name in DELIMITERS.items()} | {"\\t": "\t", "space": " "}
-    mark = words.get(delimiter, delimiter)
-    what = "one character, tab, comma, semicolon or space"
-    require(len(mark) == 1 and mark not in '"\r\n', f"--delimiter must be {what}; got {delimiter!r}.", ParameterError)
-    return mark
-
-
-def _detect_layout(first: list[Record], delimiter: str | None) -> Layout:
+def _detect_layout(first: list[Record], given: str | None) -> Layout:
     """Detect the delimiter, the header and the column names from the first records."""
     declared = _SEPARATOR_LINE.fullmatch(first[0][1]) if first else None
     records = first[1:] if declared else first
-    require(records, "There are only empty lines.")
-    mark = _given_delimiter(delimiter) if delimiter else declared[1] if declared else _detect_delimiter(records)
-    rows = [_words(record, mark) for record in records]
+    require(records, "The file is empty. Expected a header line with column names, then lines of values.")
+    found = given or (declared[1] if declared else _detect_delimiter(records))
+    delimiter = DELIMITERS.get(found, found)
+    usable = len(delimiter) == 1 and delimiter not in '"\r\n'
+    require(usable, f"--delimiter must be one character, tab or space; got {found!r}.", ParameterError)
+    rows = [_cells(record, delimiter) for record in records]
     width = Counter(map(len, rows)).most_common(1)[0][0]
     at = next((at for at in range(len(rows)) if not _is_title(rows[at : at + 2], width)), 0)
-    names = [name.strip().lstrip("\ufeff") for name in _fit(_cells(records[at], mark), width)]
-    if len(names) == width - 1 and rows[at + 1 :]:  # rows have names, or a delimiter at their end
-        names = ["", *names] if any(row[-1] for row in rows[at + 1 :] if len(row) == width) else [*names, ""]
+    names, below = _cells(records[at], delimiter, width), [row for row in rows[at + 1 :] if len(row) == width]
+    if len(names) == width - 1 and below:  # rows have names, or a delimiter at their end
+        names = ["", *names] if any(row[-1] for row in below) else [*names, ""]
     require(len(names) > 1, f"There is one column, {names[0][:60]!r}. If the cells have another --delimiter, set it.")
-    notes = [f"Delimiter: {_name(mark)}."] if mark != "," else []
+    notes = [f"Delimiter: {delimiter!r}."] if delimiter != "," else []
     notes += [_left_out("above the header", [text for _, text in records[:at]])] if at else []
     if all(map(_NUMBER_NOT_YEAR.fullmatch, names)):
         notes.append("The first line has numbers only, and is read as column names. Add a header if it is a row.")
-    unique = _unique([name or f"column_{place}" for place, name in enumerate(names, start=1)])
+    unique = _unique([name.lstrip("\ufeff") or f"column_{place}" for place, name in enumerate(names, start=1)])
     renamed = [f"{name!r} is {new!r}" for new, name in zip(unique, names, strict=True) if name not in (new, "")]
     notes += [f"Repeated column names: the second {first_of(renamed, 3)}."] if renamed else []
-    return mark, at + bool(declared), unique, notes
+    return delimiter, at + 1 + bool(declared), unique, notes
 
 
 def _is_title(rows: list[list[str]], width: int) -> bool:
@@ -234,58 +203,49 @@ def _unique(names: list[str]) -> list[str]:
 def _detect_delimiter(records: list[Record]) -> str:
     """Return the delimiter that splits most of the records into the same number of cells, more than one."""
 
-    def agreement(mark: str) -> tuple[int, int]:
-        cells, times = Counter(len(_words(record, mark)) for record in records).most_common(1)[0]
-        return (times, cells) if cells > 1 else (0, 0)
+    def agreement(delimiter: str) -> tuple[int, int]:
+        widths: Counter[int] = Counter()
+        for record in records:
+            with suppress(InputError):  # this delimiter leaves a line end outside of quotes
+                widths[len(_cells(record, delimiter))] += 1
+        width, times = next(iter(widths.most_common(1)), (1, 0))
+        return (times, width) if width > 1 else (0, 0)
 
-    best = max(DELIMITERS, key=agreement)
-    return " " if agreement(best) == (0, 0) and agreement(" ")[0] > len(records) / 2 else best
+    best = max(",;\t|", key=agreement)
+    return " " if not agreement(best)[0] and agreement(" ")[0] > len(records) / 2 else best
 
 
-@contextmanager
-def open_bytes(path: Path) -> Iterator[IO[bytes]]:
+def open_bytes(path: Path) -> Any:
     """Open a file, decompressed if it is gzipped."""
-    try:
-        with path.open("rb") as file:
-            yield cast(IO[bytes], gzip.GzipFile(fileobj=file)) if file.peek(2)[:2] == b"\x1f\x8b" else file
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(f"The file is damaged, decompression failed: {error}.") from error
+    with path.open("rb") as file:
+        is_gzipped = file.read(2) == b"\x1f\x8b"
+    return gzip.open(path) if is_gzipped else path.open("rb")
 
 
 def possible_encodings(path: Path, given: str | None) -> Iterator[tuple[str, str]]:
     """Yield encodings with notes: the given one; or what the first bytes declare; or UTF-8, then a detected one."""
-    try:
-        codecs.lookup(given or "utf-8")
-    except LookupError as error:
-        raise ParameterError(f"--encoding {given!r} is unknown. Use a name such as cp1252 or utf-16.") from error
     with open_bytes(path) as file:
-        head = file.read(_HEAD)
-    name = json.detect_encoding(head)
-    if given or not name.startswith("utf-8"):
-        yield given or name, "" if given else f"Encoding: read as {name.upper()}."
-        return
-    is_text = len(_CONTROL.findall(head)) <= 0.01 * len(head) + 1
-    require(is_text, "This is binary content, not text. Save it as CSV, TSV, Excel (.xlsx) or Parquet.")
-    yield name, ""
-    yield detected_encoding(path)
+        declared = json.detect_encoding(file.read(4))
+    is_utf8 = declared.startswith("utf-8")
+    yield given or declared, "" if given or is_utf8 else f"Encoding: read as {declared.upper()}."
+    if is_utf8 and not given:
+        name, word = detected_encoding(path)
+        yield name, f"Encoding: not UTF-8, read as {name}: {word!r} (override with --encoding)."
 
 
 def detected_encoding(path: Path) -> tuple[str, str]:
-    """Return the most plausible encoding of a file that is not UTF-8, and a note with a word of it."""
-    first: dict[bool, int] = {}  # whether a line is UTF-8 -> the first such line
-    sample = b""
+    """Return the most plausible encoding of a file that is not UTF-8, and a word of it."""
+    samples = {True: b"", False: b""}  # of lines that are UTF-8 but not ASCII, and of others
     with open_bytes(path) as file:
-        for number, line in enumerate(file, start=1):
-            if not line.isascii():
-                is_utf8 = line.decode(errors="ignore").encode() == line
-                first.setdefault(is_utf8, number)
-                sample += b"" if is_utf8 or len(sample) > _HEAD else line
-    name = _most_plausible(sample)
-    lines = f"line {first.get(True)} is UTF-8, line {first[False]} is not"
-    is_mixed = len(first) > 1 and name not in _EAST_ASIAN  # of which short texts can be UTF-8 by chance
-    require(not is_mixed, f"The file mixes encodings: {lines}. Save it in one encoding, preferably UTF-8.")
-    example = next(cell for cell in re.split(r"[\r\n,;\t|]", sample.decode(name)) if not cell.isascii())[:40]
-    return name, f"Encoding: not UTF-8 (line {first[False]}), read as {name}: {example!r} (override with --encoding)."
+        for line in file:
+            is_utf8 = line.decode(errors="ignore").encode() == line
+            if not line.isascii() and len(samples[is_utf8]) < _SAMPLE:
+                samples[is_utf8] += line
+    name = _most_plausible(samples[False])
+    word = next(cell for cell in re.split(r"[\r\n,;\t|]", samples[False].decode(name)) if not cell.isascii())[:40]
+    is_mixed = samples[True] and name not in _EAST_ASIAN  # of which short texts can be UTF-8 by chance
+    require(not is_mixed, f"Some lines are UTF-8, others are not ({word!r}). Save the file in one encoding.")
+    return name, word
 
 
 def _most_plausible(sample: bytes) -> str:

@@ -9,7 +9,6 @@ import numpy as np
 
 from subgrove._cli.columns import require
 from subgrove._cli.reading import FileTable
-from subgrove._cli.terminal import quoted
 from subgrove._core.kinds import Rows
 from subgrove._core.text import count_of, first_of
 from subgrove._report.inputs import reject_extreme
@@ -46,19 +45,20 @@ class LearningTask:
 
 def learning_task(table: FileTable, target: str, kind: TaskKind | None) -> LearningTask:
     """Return the rows with a known target; the kind of task is inferred if it is None."""
-    name, y, notes = f"The target {target!r}", table.frame[target].dropna(), []
+    name, y = f"The target {target!r}", table.frame[target].dropna()
     column = next(one for one in table.columns if one.name == target)
     why = column.note or "all its values are missing"
     require(len(y), f"{name} in {table.path} cannot be used: {why}. Convert it, or choose another --target.")
     require(column.kind != "date", f"{name} holds dates, which cannot be predicted here. Convert it to numbers.")
-    levels = quoted(y.unique()) if column.kind == "nominal" else ""
-    is_possible = kind != "regression" or not levels
-    require(is_possible, f"A regression needs a numeric target, but {target!r} has levels: {levels}.")
-    if missing := len(table.frame) - len(y):
-        notes.append(f"{count_of(missing, 'row')} with missing target {target!r} left out.")
+    is_text = column.kind == "nominal"
+    require(kind != "regression" or not is_text, f"A regression needs numbers, but {target!r} has {column.values}.")
+    missing = len(table.frame) - len(y)
+    notes = [f"{count_of(missing, 'row')} with missing target {target!r} left out."] if missing else []
     if kind is None:
-        kind, reason = _infer_kind(y)
-        notes.append(f"Task: {kind}, because {target!r} {reason} (override with --task).")
+        is_class = is_text or (y.nunique() <= _MOST_INTEGER_CLASSES and (y % 1 == 0).all())
+        kind = "classification" if is_class else "regression"
+        values = f"{y.nunique()} {'levels' if is_text else 'distinct numbers'}"
+        notes.append(f"Task: {kind}, because {target!r} has {values} (override with --task).")
     if kind == "classification":
         y, removed = _without_rare_classes(_labels(y), name)
         notes += removed
@@ -72,14 +72,6 @@ def learning_task(table: FileTable, target: str, kind: TaskKind | None) -> Learn
     return LearningTask(X.reset_index(drop=True), y.reset_index(drop=True), kind, tuple(notes))
 
 
-def _infer_kind(y: Any) -> tuple[TaskKind, str]:
-    """Return the kind of task and the reason."""
-    n, is_text = y.nunique(), y.dtype == "category"
-    if is_text or (n <= _MOST_INTEGER_CLASSES and (y == y.round()).all()):
-        return "classification", f"has {n} {'levels' if is_text else 'distinct integer values'}"
-    return "regression", "is numeric"
-
-
 def _labels(y: Any) -> Any:
     """Return classes as integers where they are integers, else as text."""
     if y.dtype == "category":
@@ -91,19 +83,17 @@ def _without_rare_classes(y: Any, name: str) -> tuple[Any, list[str]]:
     """Return the rows of classes with enough rows for training and validation, and notes on the others."""
     counts = y.value_counts(sort=False).sort_values(ascending=False, kind="stable")  # ties in the order of rows
     fewest = MIN_CLASS_ROWS if (counts >= MIN_CLASS_ROWS).sum() > 1 else FEWEST_CLASS_ROWS
-    rare, few = counts[counts < fewest], counts[(counts >= fewest) & (counts < MIN_CLASS_ROWS)]
-    n_kept = len(counts) - len(rare)
+    kept, rare = counts[counts >= fewest], counts[counts < fewest]
     remedy = "Use --task regression if it is a quantity" if y.dtype.kind == "i" else "Merge classes"
     limit = f"{len(counts)} classes; at most {MOST_CLASSES} are supported"
-    require(n_kept <= MOST_CLASSES, f"{name} has {limit}. {remedy}, or choose another --target.")
+    require(len(kept) <= MOST_CLASSES, f"{name} has {limit}. {remedy}, or choose another --target.")
     needed = f"Two classes of at least {FEWEST_CLASS_ROWS} rows are needed. Is it an identifier or a quantity?"
-    few_rows = f"{len(counts)} classes with too few rows: {_sizes(counts)}"
-    require(n_kept >= min(2, len(counts)), f"{name} has {few_rows}. {needed}")
+    classes = f"{len(counts)} classes with too few rows: {_sizes(counts)}"
+    require(len(kept) >= min(2, len(counts)), f"{name} has {classes}. {needed}")
+    few, rows = kept[kept < MIN_CLASS_ROWS], count_of(int(rare.sum()), "row")
     notes = [f"Classes with few rows, so results are imprecise: {_sizes(few)} of {len(y):,}."] if len(few) else []
-    if len(rare):
-        rows = f"{count_of(int(rare.sum()), 'row')} of classes with fewer than {fewest} rows"
-        notes.append(f"{rows} left out: {_sizes(rare)}.")
-    return y[~y.isin(rare.index)], notes
+    notes += [f"{rows} of classes with fewer than {fewest} rows left out: {_sizes(rare)}."] if len(rare) else []
+    return y[y.isin(kept.index)], notes
 
 
 def _sizes(counts: Any) -> str:

@@ -1,28 +1,27 @@
 """Read a file into a table of typed columns, with notes on everything that was inferred.
 
 The format is detected from the content, not from the name: a Parquet file called .csv is read as Parquet, and an image
-called .csv is rejected. Rows of a sheet of Excel become lines of CSV, which are read like those of a text file. Of
-Parquet, pyarrow and polars give the same values.
+called .csv is rejected. Rows of a sheet of Excel become lines of CSV, and values of Parquet become text, so that cells
+of all formats are read in the same way.
 """
 
 from __future__ import annotations
 
-import csv
 import os
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from difflib import get_close_matches
-from functools import partial
+from importlib import import_module
 from importlib.util import find_spec
-from io import StringIO
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile, is_zipfile
 
 from subgrove._cli.columns import InferredColumn, KnownColumns, RawTable, SelectColumns, infer_columns, require
-from subgrove._cli.csv_records import open_bytes, read_csv, read_lines
+from subgrove._cli.csv_records import read_csv, read_lines
 from subgrove._cli.options import DataOptions
 from subgrove._cli.terminal import Output, quoted
 from subgrove._core.files import check_unpacked_size
@@ -32,17 +31,12 @@ from subgrove.exceptions import InputError, ParameterError, SubgroveError
 MOST_COLUMNS = 500
 _N_FIRST = 200  # rows of a sheet that the number of columns is taken from
 _MOST_ROWS = 1 << 20  # of a sheet
-Reader = Callable[[DataOptions, SelectColumns], RawTable]
 _OTHER_FORMATS = {
-    b"PK\x03\x04": "a zip archive",
+    b"PK\x03\x04": "a damaged zip archive",
     b"\xd0\xcf\x11\xe0": "an Excel workbook of the format before 2007 (.xls), or protected by a password",
-    b"BZh": "compressed by bzip2",
-    b"\xfd7zXZ": "compressed by xz",
-    b"\x28\xb5\x2f\xfd": "compressed by zstd",
-    b"ARROW1": "an Arrow (Feather) file",
-    b"SQLite format 3": "an SQLite database",
     b"%PDF": "a PDF document",
 }
+Reader = Callable[[DataOptions, SelectColumns], RawTable]
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +77,7 @@ def read_table_file(options: DataOptions, known: KnownColumns | None = None) -> 
     import pandas as pd
 
     known, path = known or KnownColumns(), options.data
-    raw = read_file(options, partial(_columns_to_read, options, known.required))
+    raw = read_file(options, lambda names: _columns_to_read(options, known.required, names))
     names: dict[str, Any] = {
         option: selected_columns(getattr(options, option), list(raw.rows), f"--{option}")
         for option in ("columns", "nominal", "numeric")
@@ -92,30 +86,23 @@ def read_table_file(options: DataOptions, known: KnownColumns | None = None) -> 
     columns = tuple(column for _, column in inferred)
     frame = pd.DataFrame({column.name: values for values, column in inferred if not column.left_out})
     left_out = first_of([f"{column.name!r}: {column.left_out}" for column in columns if column.left_out], 3)
-    require(frame.shape[1] > 1, f"{path} has {count_of(frame.shape[1], 'usable column')}. Left out: {left_out}.")
-    sampling, notes = "", raw.notes
-    if len(frame) < raw.total:
-        rows = f"{len(frame):,} of the {raw.total:,} rows of {path.name}"
-        sampling = f"Based on a random sample of {rows} (random state {options.random_state})."
-        notes = (*notes, f"{sampling} Use more with --sample-size.")
+    usable = f"{path} has {count_of(frame.shape[1], 'usable column')}; at least two are needed."
+    require(frame.shape[1] > 1, f"{usable} Left out: {left_out or 'none'}.")
+    is_sample = len(frame) < raw.total
+    rows = f"{len(frame):,} of the {raw.total:,} rows of {path.name} (random state {options.random_state})"
+    sampling = f"Based on a random sample of {rows}." if is_sample else ""
+    notes = (*raw.notes, f"{sampling} Use more with --sample-size.") if is_sample else raw.notes
     return FileTable(path, frame.reset_index(drop=True), columns, raw.total, notes, sampling)
 
 
 def read_like(options: DataOptions, like: FileTable, *, keep_all: bool = False) -> FileTable:
     """Read more rows with the columns of another table; kinds and merged levels are those of that table."""
-    kinds = {column.name: column.kind for column in like.columns if column.name in like.frame}
-    nominal, numeric = ([name for name in kinds if kinds[name] == kind] for kind in ("nominal", "numeric"))
-    known = KnownColumns(
-        required={name: f"{like.path} has {'numbers there' if name in numeric else 'it'}" for name in kinds},
-        formats={column.name: column.format for column in like.columns},
-        levels={name: like.frame[name].cat.categories for name in nominal},
-        keep_all=keep_all,
-    )
-    table = read_table_file(replace(options, columns=list(kinds), drop=[], nominal=nominal, numeric=numeric), known)
-    for column in table.columns:
-        is_same = column.kind == kinds[column.name] or column.n_missing == len(table.frame)
-        require(is_same, f"Column {column.name!r} holds dates in only one of {options.data} and {like.path}.")
-    return replace(table, frame=table.frame[list(kinds)].copy())
+    used = {column.name: column for column in like.columns if column.name in like.frame}
+    nouns = {"numeric": "numbers", "nominal": "levels", "date": "dates"}
+    required = {name: f"{like.path} has {nouns[column.kind]} there" for name, column in used.items()}
+    selected = replace(options, columns=list(used), drop=[], nominal=[], numeric=[])
+    table = read_table_file(selected, KnownColumns(required, used, keep_all))
+    return replace(table, frame=table.frame[list(used)].copy())
 
 
 def print_columns(table: FileTable, output: Output, target: str | None = None) -> None:
@@ -161,7 +148,6 @@ def _columns_to_read(options: DataOptions, required: Mapping[str, str], names: S
     columns = [name for name in names if name in selected and name not in dropped]
     limit = f"There are {len(columns):,} columns; at most {MOST_COLUMNS} can be explained at once"
     require(len(columns) <= MOST_COLUMNS, f"{limit}. Select some with --columns.")
-    require(len(columns) > 1, f"{count_of(len(columns), 'column')} selected; at least two are needed.")
     return columns
 
 
@@ -173,42 +159,37 @@ def _suggest(name: str, names: Sequence[str]) -> str:
 
 def read_file(options: DataOptions, select: SelectColumns) -> RawTable:
     """Read the selected columns of a sample of the rows; of all rows if there are at most `options.sample_size`."""
-    path = options.data
-    reader: Reader = read_csv
-    is_folder = path.is_dir() or (any(sign in str(path) for sign in "*?[") and not path.exists())  # or a pattern
-    if not is_folder:
-        check_readable(path)
+    path, reader = options.data, _reader(options.data)
     try:
-        reader = read_parquet if is_folder else _reader(path)
         return reader(options, select)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
-    except (SubgroveError, MemoryError):
-        raise
     except Exception as error:  # libraries that read files have no common class of errors
-        if reader is read_csv:
+        is_ours = reader is read_csv and not isinstance(error, EOFError | OSError | zlib.error)
+        if is_ours or isinstance(error, SubgroveError | MemoryError):
             raise
         text = str(error).partition("\n")[0].split("': ")[-1].rstrip(".") or type(error).__name__
         raise InputError(f"{path} is damaged, or not of a format that can be read: {text}.") from error
 
 
 def _reader(path: Path) -> Reader:
-    """Return the function that reads the format of a file."""
-    if is_zipfile(path) and any(name.startswith("xl/") for name in ZipFile(path).namelist()):
+    """Return the function that reads the format of a file, a folder or a pattern."""
+    if path.is_dir() or (any(sign in str(path) for sign in "*?[") and not path.exists()):
+        return read_parquet
+    check_readable(path)
+    if is_zipfile(path):
         return read_excel
-    with open_bytes(path) as file:
-        head = file.read(16)
-    require(head, "The file is empty. Expected a header line with column names, then lines of values.")
+    with path.open("rb") as file:
+        head = file.read(8)
     for mark, what in _OTHER_FORMATS.items():
-        require(not head.startswith(mark), f"This is {what}. Save it as CSV, Excel (.xlsx) or Parquet.")
+        require(not head.startswith(mark), f"{path} is {what}. Save it as CSV, Excel (.xlsx) or Parquet.")
     return read_parquet if head.startswith(b"PAR1") else read_csv
 
 
 def check_readable(path: Path) -> None:
     """Reject a path that is not a readable file."""
-    require(path.exists(), f"There is no file {path}. Check the name and the folder (current folder: {Path.cwd()}).")
-    what = "a folder. Pass a file in it" if path.is_dir() else "not a regular file. Pass it to standard input (-)"
-    require(path.is_file(), f"{path} is {what}.")
+    what = "There is no file" if not path.exists() else "This is not a file, but a folder or a device:"
+    require(path.is_file(), f"{what} {path}. Check the name and the folder (current folder: {Path.cwd()}).")
     require(os.access(path, os.R_OK), f"{path}: permission to read denied. Change its permissions, or copy it.")
 
 
@@ -217,6 +198,8 @@ def read_excel(options: DataOptions, select: SelectColumns) -> RawTable:
     require(find_spec("openpyxl"), "An Excel workbook needs openpyxl. Run: pip install 'subgrove[xlsx]'")
     import openpyxl
 
+    is_workbook = any(name.startswith("xl/") for name in ZipFile(options.data).namelist())
+    require(is_workbook, "This is a zip archive, but not a workbook. Unpack it, and pass a file in it.")
     check_unpacked_size(options.data)
     with options.data.open("rb") as file:
         book = openpyxl.load_workbook(file, read_only=True, data_only=True)
@@ -229,53 +212,42 @@ def read_excel(options: DataOptions, select: SelectColumns) -> RawTable:
 
 
 def _lines(sheet: Any) -> Iterator[str]:
-    """Yield the rows of a sheet as lines of CSV, up to the last cell with a value, the first ones equally long."""
+    """Yield the rows of a sheet as lines of CSV, none shorter than the first ones, which end with a filled column."""
     sheet.reset_dimensions()  # which some programs write wrongly
-    rows = map(_without_end, islice(sheet.iter_rows(values_only=True), _MOST_ROWS + 1))
+    rows = sheet.iter_rows(max_row=_MOST_ROWS, values_only=True)
     first = list(islice(rows, _N_FIRST))
-    width = max(map(len, first), default=0)
-    for number, row in enumerate(chain(first, rows)):
-        require(number < _MOST_ROWS, f"Sheet {sheet.title!r} has more rows than Excel can have: it is damaged.")
-        line = StringIO()
-        csv.writer(line).writerow(row + [None] * (width - len(row)))
-        yield line.getvalue()
+    width = max((at for row in first for at, cell in enumerate(row, start=1) if cell is not None), default=0)
+    for row in chain((row[:width] for row in first), rows):
+        cells = [*map(_text, row), *[""] * (width - len(row))]
+        yield ",".join('"{}"'.format(cell.replace('"', '""')) for cell in cells) + "\n"
 
 
-def _without_end(row: Any) -> list[Any]:
-    cells = [cell.total_seconds() if isinstance(cell, timedelta) else cell for cell in row]
-    while cells and cells[-1] is None:
-        cells.pop()
-    return cells
+def _text(value: Any) -> str:
+    """Return a value as text; durations in seconds."""
+    return "" if value is None else str(value.total_seconds() if isinstance(value, timedelta) else value).strip()
 
 
 def read_parquet(options: DataOptions, select: SelectColumns) -> RawTable:
     """Read the selected columns of a sample of the rows of a file, or of the files of a folder or pattern."""
     import narwhals.stable.v2 as nw
     import pandas as pd
+    from pandas.api.types import infer_dtype
 
     from subgrove._scale.large_data import read_chunks
     from subgrove._scale.readers import sample_rows
 
-    data = read_chunks(_source(options.data), argument="DATA")
+    path, source = options.data, str(options.data)
+    if path.is_file() and find_spec("pyarrow"):  # whatever its name is
+        source = import_module("pyarrow.dataset").dataset(source, format="parquet")
+    elif path.is_file() and find_spec("polars"):
+        source = import_module("polars").scan_parquet(path, glob=False)
+    data = read_chunks(source, argument="DATA")
     names = select(data.columns)
-    schema = nw.from_native(data.empty, eager_only=True).schema
-    nested = [f"{name!r} ({str(schema[name])[:40]})" for name in names if schema[name].is_nested()]
-    remedy = "Leave them out (--drop), or unnest them into columns with one value per row."
-    require(not nested, f"There are nested columns: {', '.join(nested[:5])}. {remedy}")
     sample = sample_rows(data, names, options.sample_size, options.random_state)
     table = nw.from_native(sample.table, eager_only=True)
-    rows = pd.DataFrame(table.rows(), sample.rows, table.columns, dtype=object).sort_index()
-    return RawTable(rows[names], data.n_rows)
-
-
-def _source(path: Path) -> Any:
-    """Return a source of `LargeData`: of a file, whatever its name is, by the library that is installed."""
-    if path.is_file() and find_spec("pyarrow"):
-        import pyarrow.dataset as ds
-
-        return ds.dataset(str(path), format="parquet")
-    if path.is_file() and find_spec("polars"):
-        import polars as pl
-
-        return pl.scan_parquet(path, glob=False)
-    return str(path)
+    rows = pd.DataFrame(table.rows(), sample.rows, table.columns, dtype=object).sort_index()[names]
+    types = {name: infer_dtype(values) for name, values in rows.items()}
+    others = [name for name in names if types[name] in ("bytes", "mixed")]
+    remedy = "Leave them out (--drop), or store one number, text or date in each row."
+    require(not others, f"There are columns of bytes, or nested ones: {quoted(others)}. {remedy}")
+    return RawTable(rows.map(_text), data.n_rows, text=[name for name in names if types[name] == "string"])
