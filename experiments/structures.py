@@ -27,6 +27,7 @@ WITHOUT_TRUTH = {("Cauchy", "linear")}  # the mean of squared Cauchy variables i
 REPETITIONS = 40
 N_REPEATS = 20
 DIFFERENCES = ("small difference", "failed")
+FLAGS = ("uncertain sampler", *DIFFERENCES)
 _FAR, _VERY_FAR = 2.0, 10.0  # times the error of the true sampler
 _SHOWN = 1.5
 _EXACT = 1e-9  # importance below which the truth is 0

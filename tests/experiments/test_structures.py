@@ -21,7 +21,15 @@ def test_a_quick_run_by_the_name_of_the_scenarios_gives_a_section(
 
 
 def test_ratios_and_shares_are_those_of_the_rows() -> None:
-    place = {"n_train": 300, "n_test": 150, "model": "linear", "truth": 1.0, "covered": True, "difference": False, "sampler_change": 0.0}
+    place = {
+        "n_train": 300,
+        "n_test": 150,
+        "model": "linear",
+        "truth": 1.0,
+        "covered": True,
+        "difference": False,
+        "sampler_change": 0.0,
+    }
     rows = [
         place | {"structure": name, "rep": rep, "method": method, "estimate": 1.0 + size, "selected": "marginal"}
         for name, sizes in {"near": (1.0, 1.0), "far": (1.0, 2.0)}.items()

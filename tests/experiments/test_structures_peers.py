@@ -37,7 +37,15 @@ def test_encoded_rows_have_the_predictions_of_the_model(name: str) -> None:
 
 
 def test_the_best_package_is_compared_with_the_default_on_the_same_repetitions() -> None:
-    place = {"n_train": 300, "n_test": 150, "model": "linear", "truth": 1.0, "covered": True, "flagged": False}
+    place = {
+        "n_train": 300,
+        "n_test": 150,
+        "model": "linear",
+        "truth": 1.0,
+        "covered": True,
+        "difference": False,
+        "sampler_change": 0.0,
+    }
     sizes = {
         "near": {"true": 1.0, "auto": 1.0, "hidimstat_forest": 3.0, "hidimstat_boosting": 2.0, "fippy_gaussian": 9.0},
         "far": {"true": 1.0, "auto": 4.0, "hidimstat_forest": 2.0, "hidimstat_boosting": 8.0, "fippy_gaussian": 9.0},
