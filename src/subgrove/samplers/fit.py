@@ -188,7 +188,7 @@ def cross_fitted(method: Any, X: Any, table: Table, names: list[Any], seed: int)
         fitted = _fit(method, frames.changed(others, {}), names, None)
         if fitted.user_defined:
             fitted = fitted.with_rows(frames.changed(rows, {}))
-        elif type(fitted).__module__.startswith("subgrove."):
+        else:
             fitted = replace(fitted, train=None)  # donors are rows of the whole table
         own = selected_rows(table, rows, fitted.columns)
         if own is None:
