@@ -1,8 +1,9 @@
 /* Predictions of a forest: of rows, and of rows in which one column after the other is replaced.
  *
  * Replaced columns: a row meets few columns on its way down a tree, and only those can change its leaf. So a tree is
- * walked once for the row, and once more from the first node of each column that it meets; the other columns share the
- * leaf. The work hardly grows with the number of columns, and sums are those of one prediction for each column, bit for bit.
+ * walked once for the row, and once more for each column whose other value goes another way at a node of it, from there
+ * on; the other columns share the leaf. The work hardly grows with the number of columns, and sums are those of one
+ * prediction for each column, bit for bit.
  */
 
 #ifndef SUBGROVE_FOREST_PREDICT_H
@@ -111,15 +112,15 @@ static PyObject *predict(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* What a row meets on its way down a tree. */
+/* The columns of a row whose other value leaves the row's own way down a tree. */
 typedef struct {
-    uint32_t *met;   /* for each column, the last walk that met it */
-    int32_t *column; /* columns in the order in which they are met */
-    int32_t *node;   /* the first node of each */
+    uint32_t *left;  /* for each column, the last walk that its other value left */
+    int32_t *column; /* columns in the order in which they do */
+    int32_t *node;   /* where the other value goes first */
     double *saved;   /* sums of each, before the leaf is added that the other columns share */
 } Path;
 
-/* The leaves of a row with one column replaced, for several columns: each walk starts where the column is first met. */
+/* The leaves of a row with one column replaced, for several columns: each walk starts where it leaves that of the row. */
 static void leaves_of(const PredictNode *nodes, const double *row, const double *others, const int32_t *column,
                       const int32_t *from, size_t count, int32_t *at)
 {
@@ -143,21 +144,26 @@ static void leaves_of(const PredictNode *nodes, const double *row, const double 
     }
 }
 
-/* Walk down; write the columns that are met and their number, and return the leaf. */
-static int32_t walk(const PredictNode *nodes, int32_t at, const double *row, uint32_t number, Path *path, size_t *count)
+/* Walk down; write the columns whose other value goes another way and their number, and return the leaf. */
+static int32_t walk(const PredictNode *nodes, int32_t at, const double *row, const double *others, uint32_t number,
+                    Path *path, size_t *count)
 {
-    *count = 0;
+    size_t found = 0;
     for (;;) {
-        const int32_t next = next_node(nodes, at, row), column = nodes[at].column >> 1;
+        const int32_t next = next_node(nodes, at, row), other = next_node(nodes, at, others);
+        const int32_t column = nodes[at].column >> 1;
         if (next == at)
-            return at;
-        if (path->met[column] != number) {
-            path->met[column] = number;
-            path->column[*count] = column;
-            path->node[(*count)++] = at;
-        }
+            break;
+        /* Written in any case, since a branch would often be mispredicted. */
+        const int leaves = (next != other) & (path->left[column] != number);
+        path->left[column] = leaves ? number : path->left[column];
+        path->column[found] = column;
+        path->node[found] = other;
+        found += (size_t)leaves;
         at = next;
     }
+    *count = found;
+    return at;
 }
 
 /* Add the predictions of a tree for one row: p lines of k sums, line j with column j replaced. */
@@ -165,7 +171,7 @@ static void add_replaced(const PredictNode *nodes, int32_t root, const double *r
                          const double *values, size_t k, uint32_t number, Path *path, double *sums)
 {
     size_t count;
-    const int32_t leaf = walk(nodes, root, row, number, path, &count);
+    const int32_t leaf = walk(nodes, root, row, others, number, path, &count);
     const double *shared = values + (size_t)leaf * k;
     for (size_t m = 0; m < count; m++)
         memcpy(path->saved + m * k, sums + (size_t)path->column[m] * k, sizeof(double) * k);
@@ -189,16 +195,16 @@ static void add_replaced(const PredictNode *nodes, int32_t root, const double *r
 
 static int make_path(size_t p, size_t k, Path *path)
 {
-    path->met = calloc(p, sizeof(uint32_t));
-    path->column = malloc(p * sizeof(int32_t));
-    path->node = malloc(p * sizeof(int32_t));
+    path->left = calloc(p, sizeof(uint32_t));
+    path->column = malloc((p + 1) * sizeof(int32_t)); /* one more, which is written before it is counted */
+    path->node = malloc((p + 1) * sizeof(int32_t));
     path->saved = malloc(p * k * sizeof(double));
-    return path->met && path->column && path->node && path->saved ? 0 : -1;
+    return path->left && path->column && path->node && path->saved ? 0 : -1;
 }
 
 static void free_path(Path *path)
 {
-    free(path->met);
+    free(path->left);
     free(path->column);
     free(path->node);
     free(path->saved);
