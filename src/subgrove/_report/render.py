@@ -175,7 +175,13 @@ def _environment(*, autoescape: bool) -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     loader = PackageLoader("subgrove", "_report/templates")
-    options: dict[str, Any] = {"undefined": StrictUndefined, "trim_blocks": True, "lstrip_blocks": True}
+    # Folding constants would take longer than it saves when a page is written once.
+    options: dict[str, Any] = {
+        "undefined": StrictUndefined,
+        "trim_blocks": True,
+        "lstrip_blocks": True,
+        "optimized": False,
+    }
     environment = Environment(loader=loader, autoescape=autoescape, **options)
     environment.filters.update(_PAGE_FILTERS if autoescape else _TEXT_FILTERS)
     environment.globals.update(_PAGE_FUNCTIONS if autoescape else {})
