@@ -239,9 +239,8 @@ def _controller(api: str) -> Any:
 def keep_freed_memory() -> None:
     """Have glibc keep up to 64 MiB of freed memory of this process: the system takes long to provide it anew."""
     with suppress(Exception):  # another C library
-        library = ctypes.CDLL(None)
         for option, size in ((_TRIM_THRESHOLD, 2**26), (_MMAP_THRESHOLD, 2**25)):
-            library.mallopt(option, size)
+            ctypes.CDLL(None).mallopt(option, size)
 
 
 def working_memory() -> float:

@@ -83,9 +83,7 @@ class ScoringSource(ResultInputs):
         trees = {feature: one for feature, one in samplers.items() if one.split_columns(feature) is not None}
         nothing: Any = None
         checker = context.fidelity_checker
-        checker = (
-            None if checker is None else replace(checker, resample=nothing, sampler=nothing, sampled=nothing, kept={})
-        )
+        checker = checker and replace(checker, resample=nothing, sampler=nothing, sampled=nothing, kept={})
         light = replace(context, frames=nothing, table=nothing, sampler=nothing, fidelity_checker=checker)
         return cls(
             context=replace(light, predictor=context.predictor.fresh()),

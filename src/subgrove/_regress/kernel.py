@@ -287,9 +287,8 @@ def _search_widths(columns: Floats, units: Rows, target: Floats, order: Rows, n_
     `units` are the table columns of the design columns: the indicators of the levels of a column share a width. The
     first `n_columns` of them are tried together, the others one by one.
     """
-    rows = order[:_SEARCH_ROWS]
+    rows, few = order[:_SEARCH_ROWS], min(_SEARCH_LANDMARKS, len(order))
     values, sample = target[rows], columns[rows]
-    few = min(_SEARCH_LANDMARKS, len(rows))
     distances = np.zeros((units[-1] + 1, few, len(rows)))  # squared, of landmarks to rows, by table column
     for unit, column in zip(units, np.ascontiguousarray(sample.T), strict=True):
         distances[unit] -= 0.5 * (column[:few, None] - column) ** 2
@@ -378,8 +377,7 @@ class _RidgeProblem:
             room = np.maximum(1 - 1 / n - (along**2) @ shrinkage.T, _LEAST_ROOM)
             slopes = (projections.T[:, None] * shrinkage).reshape(-1, len(self.lengths))
             left_out = values[some][:, :, None] - (along @ slopes.T).reshape(len(along), -1, len(_PENALTIES))
-            left_out /= room[:, None]
-            left_out = left_out.reshape(-1, len(_PENALTIES))
+            left_out = (left_out / room[:, None]).reshape(-1, len(_PENALTIES))
             total += np.einsum("ij,ij->j", left_out, left_out)
         return total / n
 

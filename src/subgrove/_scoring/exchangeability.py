@@ -67,7 +67,11 @@ def exchangeability_test(
     kept : dict, optional
         Keeps functions of the other columns for tests of other copies of the same rows by the same seed.
     """
-    groups = _kept_functions(others, reference, rng, {} if kept is None else kept)
+    # Functions of many columns depend on the reference.
+    known = {} if kept is None or others.matrix.shape[1] > _MAX_COLUMNS else kept
+    if "functions" not in known:
+        known["functions"] = list(_functions_of_others(others, reference, rng)), rng.bit_generator.state
+    groups, rng.bit_generator.state = known["functions"]
     deviations = list(_deviations(values, reference))
     if not deviations:
         return 1.0, "", 0.0
@@ -207,20 +211,6 @@ class _Indicators:
         by_column -= self.of_rows @ squared
         by_column -= self.of_sum * squared.sum(axis=0)
         return by_column.sum(axis=0), by_column.max(axis=0)
-
-
-def _kept_functions(
-    others: Points, reference: Sequence[Points], rng: np.random.Generator, kept: dict[Any, Any]
-) -> list[_Waves | _Indicators]:
-    """Return functions of the other columns; those of few columns are the same for all copies."""
-    before, known = rng.bit_generator.state, kept.get("functions")
-    if known is not None and known[0] == before:
-        rng.bit_generator.state = known[1]
-        return list(known[2])
-    functions = list(_functions_of_others(others, reference, rng))
-    if others.numbers.shape[1] + others.labels.shape[1] <= _MAX_COLUMNS:
-        kept["functions"] = before, rng.bit_generator.state, functions
-    return functions
 
 
 def _functions_of_others(

@@ -72,11 +72,9 @@ def _score_by_trees(
     from subgrove._scoring.tree_steps import read_tree_steps
 
     try:
-        of = id(context.frames.X), id(context.frames.train), tuple(features)
-        if context.cache.get("tree steps of") == of:
-            context.tree.frames = context.frames
-        else:
-            context.cache.update({"tree steps": read_tree_steps(context, features, n_threads), "tree steps of": of})
+        known, of = context.cache.get("tree steps of"), (id(context.frames.X), id(context.frames.train), *features)
+        steps = context.tree if known == of else read_tree_steps(context, features, n_threads)
+        context.cache.update({"tree steps": steps, "tree steps of": of})
         context.cache["evaluation"] = "tree steps"
         return _score(context, features, progress)
     except NotReadable as error:

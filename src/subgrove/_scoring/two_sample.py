@@ -116,7 +116,7 @@ class PairedMMD:
 
 
 def two_sample_test(
-    pairs: PairedRows, rng: np.random.Generator, kept: dict[Any, Any] | None = None
+    pairs: PairedRows, rng: np.random.Generator, kept: dict[Any, Any]
 ) -> tuple[float, float, PairedMMD]:
     """Return the AUC of a classifier, its standard error, and the paired MMD.
 
@@ -127,7 +127,6 @@ def two_sample_test(
     target = TargetColumns.of(pairs.real)
     seed = int(rng.integers(2**31))
     first, second = np.array_split(rng.permutation(len(pairs)), 2)
-    kept = {} if kept is None else kept
     if "predictions" not in kept:
         kept["predictions"] = predict_by_halves(pairs.others, target.matrix(pairs.real), (first, second), seed)
     predictions = kept["predictions"]
