@@ -28,6 +28,7 @@ def main() -> None:
             signal.signal(number, _end)
     from subgrove._cli.app import main as run
 
+    gc.freeze()  # so that no search looks through what was imported
     run()
 
 

@@ -12,7 +12,7 @@ import subgrove as sg
 from tools.structure import SOURCE, classes, code_lines, functions, python_files
 
 MAX_FILES, MAX_FILES_IN_A_FOLDER = 250, 25
-MAX_CODE_LINES = 33_750  # 27,500 after the redesign; then came samplers, tests, weights, files and trees of models
+MAX_CODE_LINES = 33_850  # 27,500 after the redesign; then came samplers, tests, weights, files and trees of models
 MAX_LINES_OF_A_FILE, MAX_LINES_OF_A_FUNCTION = 400, 80
 MAX_TOP_LEVEL_FUNCTIONS = 10
 MAX_PARAMETERS = {"importance": 15, "effect": 12, "report": 12}

@@ -192,9 +192,10 @@ def _fold_losses(task: LearningTask, forest: bool, random_state: int, fold: tupl
         return np.array([(y - model.predict(held_out.X)) ** 2, (y - float(training.y.mean())) ** 2])
     place = np.minimum(np.searchsorted(model.classes_, y), len(model.classes_) - 1)
     known = model.classes_[place] == y  # by time or by group, training rows may lack a class
-    probabilities = np.where(known, model.predict_proba(held_out.X)[np.arange(len(y)), place], 0.0)
+    predicted = model.predict_proba(held_out.X)
+    probabilities = np.where(known, predicted[np.arange(len(y)), place], 0.0)
     shares = np.array([(np.asarray(training.y) == label).mean() for label in model.classes_])
-    correct = (model.predict(held_out.X) == y).astype(float)
+    correct = (model.classes_[predicted.argmax(axis=1)] == y).astype(float)
     losses = (
         -np.log(np.clip(one, _MIN_PROBABILITY, 1)) for one in (probabilities, np.where(known, shares[place], 0.0))
     )

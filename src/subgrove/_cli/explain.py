@@ -24,6 +24,7 @@ from subgrove._cli.reading import (
 )
 from subgrove._cli.splitting import TRAIN_SHARE, dependent_groups, describe_split, known_classes, split_rows, with_roles
 from subgrove._cli.terminal import STDOUT, Output, check_output, number, write_results
+from subgrove._core.execution import keep_freed_memory
 from subgrove._core.text import percent
 from subgrove._report.suspicious_columns import leakage_sentence
 from subgrove.exceptions import ParameterError
@@ -64,6 +65,7 @@ def explain(options: ExplainOptions, output: Output) -> None:
         subgrove.losses.get(options.loss)  # an unknown name is an error
     loaded = load_model(options.model, options.trust, options.trust_pickle) if options.model else None
     table = _read(options, loaded)
+    keep_freed_memory()
     print_columns(table, output, options.target)
     task = learning_task(table, options.target, options.task or (loaded.kind if loaded else None))
     task = with_roles(task, options.time, options.group, _used_by(loaded, options))

@@ -11,6 +11,7 @@ on its position. So it is the same for any chunks and any order of the rows.
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import os
 import secrets
@@ -18,7 +19,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -33,6 +34,7 @@ from subgrove.exceptions import ClusterError, ParameterError
 Keys = npt.NDArray[np.uint64]
 T = TypeVar("T")
 _UNIT = 2.0**-53  # spacing of random numbers in [0, 1)
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # M_TRIM_THRESHOLD and M_MMAP_THRESHOLD of malloc.h
 
 
 RandomStateLike = int | np.random.Generator | np.random.RandomState | None
@@ -232,6 +234,13 @@ def _controller(api: str) -> Any:
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
+
+
+def keep_freed_memory() -> None:
+    """Have glibc keep up to 64 MiB of freed memory of this process: the system takes long to provide it anew."""
+    with suppress(Exception):  # another C library
+        for option, size in ((_TRIM_THRESHOLD, 2**26), (_MMAP_THRESHOLD, 2**25)):
+            ctypes.CDLL(None).mallopt(option, size)
 
 
 def working_memory() -> float:

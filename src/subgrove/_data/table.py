@@ -140,6 +140,7 @@ class _Reads:
     containers: dict[int, Any] = field(default_factory=dict)  # so that no other object gets their identity
     tables: dict[int, Table] = field(default_factory=dict)  # with their own kinds and levels
     like: dict[int, list[Table]] = field(default_factory=dict)  # with those of training
+    kept: dict[int, dict[Any, Any]] = field(default_factory=dict)  # what was computed from the tables
 
 
 _reads: ContextVar[_Reads | None] = ContextVar("subgrove_reads", default=None)
@@ -162,9 +163,16 @@ def read_once(*containers: Any, table: Table | None = None) -> Iterator[None]:
         yield
     finally:
         _reads.reset(token)
-        for known in (reads.containers, reads.tables, reads.like):
+        for known in (reads.containers, reads.tables, reads.like, reads.kept):
             for own in added:
                 known.pop(own, None)
+
+
+def kept_with(table: Table) -> dict[Any, Any]:
+    """Return what is kept for several calls with a table that was read once; for another table a new dict."""
+    reads = _reads.get() or _Reads()
+    own = next((own for own, known in reads.tables.items() if known is table), None)
+    return {} if own is None else reads.kept.setdefault(own, {})
 
 
 def read_table(X: Any, *, kinds: Mapping[str, Kind] | None = None, argument: str = "X", lenient: bool = False) -> Table:

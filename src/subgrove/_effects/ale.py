@@ -11,7 +11,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-from scipy.ndimage import distance_transform_edt
 
 from subgrove._core.kinds import Floats, Rows
 from subgrove._core.moments import Moments, interval_ends
@@ -300,6 +299,8 @@ def _accumulated(mean: Floats, weights: Floats) -> Floats:
     """Return the surface at the corners of cells, from mean differences and weights (intervals, intervals)."""
     empty = weights == 0
     if empty.any():
+        from scipy.ndimage import distance_transform_edt
+
         mean = mean[tuple(distance_transform_edt(empty, return_distances=False, return_indices=True))]
     surface = np.zeros((mean.shape[0] + 1, mean.shape[1] + 1))
     surface[1:, 1:] = mean.cumsum(axis=0).cumsum(axis=1)

@@ -37,6 +37,7 @@ Result = TypeVar("Result", bound=ImportanceData)
 Block = tuple[str, ...]  # columns that are added in one step
 CHECKED_ROWS = 100  # predicted to check that the model is the same
 _TOLERANCE = 1e-6  # relative difference of losses that may be due to other batches
+_TREES = ("tree steps", "tree steps of")
 _MIN_REPEATS, _MAX_REPEATS = 2, 10  # of the importance in a resample
 
 
@@ -82,7 +83,7 @@ class ScoringSource(ResultInputs):
         trees = {feature: one for feature, one in samplers.items() if one.split_columns(feature) is not None}
         nothing: Any = None
         checker = context.fidelity_checker
-        checker = None if checker is None else replace(checker, resample=nothing, sampler=nothing, sampled=nothing)
+        checker = checker and replace(checker, resample=nothing, sampler=nothing, sampled=nothing, kept={})
         light = replace(context, frames=nothing, table=nothing, sampler=nothing, fidelity_checker=checker)
         return cls(
             context=replace(light, predictor=context.predictor.fresh()),
@@ -162,11 +163,15 @@ class ScoringSource(ResultInputs):
     def _scored(self, context: ScoringContext, feature: Feature) -> tuple[FeatureResult, int]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnseenValueWarning)  # was given when the result was computed
+            context.cache.update(self.context.cache)
             (result,) = score_features(context, [feature])
+            # The trees of the model are known until it is checked again.
+            self.context.cache.update((key, context.cache[key]) for key in _TREES if key in context.cache)
         return result, context.predictor.n_rows
 
     def check_unchanged(self, expected_fingerprint: str) -> int:
         """Check that rows and model are those of the result; return the number of predicted rows."""
+        self.context.cache.clear()
         table = read_table(self.rows, lenient=True)
         if fingerprint(table) != expected_fingerprint:
             raise InputError(

@@ -1,8 +1,9 @@
 /* Predictions of a forest: of rows, and of rows in which one column after the other is replaced.
  *
  * Replaced columns: a row meets few columns on its way down a tree, and only those can change its leaf. So a tree is
- * walked once for the row, and once more from the first node of each column that it meets; the other columns share the
- * leaf. The work hardly grows with the number of columns, and sums are those of one prediction for each column, bit for bit.
+ * walked once for the row, and once more for each column whose other value goes another way at a node of it, from there
+ * on; the other columns share the leaf. The work hardly grows with the number of columns, and sums are those of one
+ * prediction for each column, bit for bit.
  */
 
 #ifndef SUBGROVE_FOREST_PREDICT_H
@@ -111,31 +112,64 @@ static PyObject *predict(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* What a row meets on its way down a tree. */
+/* Rows that walk down a tree side by side, and their columns whose other value goes another way than the row itself. */
+#define SIDE_BY_SIDE 16
 typedef struct {
-    uint32_t *met;   /* for each column, the last walk that met it */
-    int32_t *column; /* columns in the order in which they are met */
-    int32_t *node;   /* the first node of each */
+    uint32_t *left;  /* for each row and column, the last walk that its other value left */
+    int32_t *row;    /* rows and columns in the order in which they do; there is memory for one more than there can be */
+    int32_t *column;
+    int32_t *node;   /* where the other value goes first */
     double *saved;   /* sums of each, before the leaf is added that the other columns share */
-} Path;
+} Detours;
 
-/* The leaves of a row with one column replaced, for several columns: each walk starts where the column is first met. */
-static void leaves_of(const PredictNode *nodes, const double *row, const double *others, const int32_t *column,
-                      const int32_t *from, size_t count, int32_t *at)
+/* Walk down with some rows, to `at`; write their columns whose other value goes another way, and return their number. */
+static size_t walk(const PredictNode *nodes, int32_t root, const double *rows, const double *others, size_t count, size_t p,
+                   uint32_t number, Detours *found, int32_t *at)
 {
+    size_t n = 0;
+    int moved = 1;
+    for (size_t i = 0; i < count; i++)
+        at[i] = root;
+    while (moved) {
+        moved = 0;
+        for (size_t i = 0; i < count; i++) {
+            const int32_t column = nodes[at[i]].column >> 1;
+            const int32_t next = next_node(nodes, at[i], rows + i * p), other = next_node(nodes, at[i], others + i * p);
+            uint32_t *left = found->left + i * p + (size_t)column;
+            /* Written in any case, since a branch would often be mispredicted. */
+            const int leaves = (next != other) & (*left != number);
+            *left = leaves ? number : *left;
+            found->row[n] = (int32_t)i;
+            found->column[n] = column;
+            found->node[n] = other;
+            n += (size_t)leaves;
+            moved |= next != at[i];
+            at[i] = next;
+        }
+    }
+    return n;
+}
+
+/* The leaves of rows with one column replaced, from where the other value leaves the way of the row. */
+static void leaves_of(const PredictNode *nodes, const double *rows, const double *others, size_t p, const Detours *found,
+                      size_t first, size_t count, int32_t *at)
+{
+    const double *row[LANES];
     int32_t own[LANES];
     double other[LANES];
     for (size_t i = 0; i < LANES; i++) {
-        own[i] = column[i < count ? i : 0];
-        other[i] = others[own[i]];
-        at[i] = from[i < count ? i : 0];
+        const size_t t = first + (i < count ? i : 0);
+        own[i] = found->column[t];
+        row[i] = rows + (size_t)found->row[t] * p;
+        other[i] = others[(size_t)found->row[t] * p + (size_t)own[i]];
+        at[i] = found->node[t];
     }
     int moved = 1;
     while (moved) {
         moved = 0;
         for (size_t i = 0; i < LANES; i++) {
             const PredictNode *node = nodes + at[i];
-            const double value = (node->column >> 1) == own[i] ? other[i] : row[node->column >> 1];
+            const double value = (node->column >> 1) == own[i] ? other[i] : row[i][node->column >> 1];
             const int32_t next = node->child + !((value <= node->threshold) | ((value != value) & node->column & 1));
             moved |= next != at[i];
             at[i] = next;
@@ -143,65 +177,53 @@ static void leaves_of(const PredictNode *nodes, const double *row, const double 
     }
 }
 
-/* Walk down; write the columns that are met and their number, and return the leaf. */
-static int32_t walk(const PredictNode *nodes, int32_t at, const double *row, uint32_t number, Path *path, size_t *count)
+/* Add the predictions of a tree for some rows: p lines of k sums for each, line j with column j replaced. */
+static void add_replaced(const PredictNode *nodes, int32_t root, const double *rows, const double *others, size_t count,
+                         size_t p, const double *values, size_t k, uint32_t number, Detours *found, double *sums)
 {
-    *count = 0;
-    for (;;) {
-        const int32_t next = next_node(nodes, at, row), column = nodes[at].column >> 1;
-        if (next == at)
-            return at;
-        if (path->met[column] != number) {
-            path->met[column] = number;
-            path->column[*count] = column;
-            path->node[(*count)++] = at;
-        }
-        at = next;
+    int32_t leaves[SIDE_BY_SIDE], at[LANES];
+    const size_t n = walk(nodes, root, rows, others, count, p, number, found, leaves);
+    for (size_t t = 0; t < n; t++)
+        memcpy(found->saved + t * k, sums + ((size_t)found->row[t] * p + (size_t)found->column[t]) * k, sizeof(double) * k);
+    for (size_t r = 0; r < count; r++) {
+        const double *shared = values + (size_t)leaves[r] * k;
+        double *own = sums + r * p * k;
+        if (k == 1)
+            for (size_t j = 0; j < p; j++)
+                own[j] += shared[0];
+        else
+            for (size_t j = 0; j < p; j++)
+                for (size_t i = 0; i < k; i++)
+                    own[j * k + i] += shared[i];
+    }
+    for (size_t first = 0; first < n; first += LANES) {
+        const size_t some = n - first < LANES ? n - first : LANES;
+        leaves_of(nodes, rows, others, p, found, first, some, at);
+        for (size_t t = first; t < first + some; t++)
+            for (size_t i = 0; i < k; i++)
+                sums[((size_t)found->row[t] * p + (size_t)found->column[t]) * k + i] =
+                    found->saved[t * k + i] + values[(size_t)at[t - first] * k + i];
     }
 }
 
-/* Add the predictions of a tree for one row: p lines of k sums, line j with column j replaced. */
-static void add_replaced(const PredictNode *nodes, int32_t root, const double *row, const double *others, size_t p,
-                         const double *values, size_t k, uint32_t number, Path *path, double *sums)
+static int make_detours(size_t p, size_t k, Detours *found)
 {
-    size_t count;
-    const int32_t leaf = walk(nodes, root, row, number, path, &count);
-    const double *shared = values + (size_t)leaf * k;
-    for (size_t m = 0; m < count; m++)
-        memcpy(path->saved + m * k, sums + (size_t)path->column[m] * k, sizeof(double) * k);
-    if (k == 1)
-        for (size_t j = 0; j < p; j++)
-            sums[j] += shared[0];
-    else
-        for (size_t j = 0; j < p; j++)
-            for (size_t i = 0; i < k; i++)
-                sums[j * k + i] += shared[i];
-    for (size_t first = 0; first < count; first += LANES) {
-        const size_t some = count - first < LANES ? count - first : LANES;
-        int32_t at[LANES];
-        leaves_of(nodes, row, others, path->column + first, path->node + first, some, at);
-        for (size_t m = 0; m < some; m++)
-            for (size_t i = 0; i < k; i++)
-                sums[(size_t)path->column[first + m] * k + i] =
-                    path->saved[(first + m) * k + i] + values[(size_t)at[m] * k + i];
-    }
+    const size_t most = SIDE_BY_SIDE * p;
+    found->left = calloc(most, sizeof(uint32_t));
+    found->row = malloc((most + 1) * sizeof(int32_t));
+    found->column = malloc((most + 1) * sizeof(int32_t));
+    found->node = malloc((most + 1) * sizeof(int32_t));
+    found->saved = malloc(most * k * sizeof(double));
+    return found->left && found->row && found->column && found->node && found->saved ? 0 : -1;
 }
 
-static int make_path(size_t p, size_t k, Path *path)
+static void free_detours(Detours *found)
 {
-    path->met = calloc(p, sizeof(uint32_t));
-    path->column = malloc(p * sizeof(int32_t));
-    path->node = malloc(p * sizeof(int32_t));
-    path->saved = malloc(p * k * sizeof(double));
-    return path->met && path->column && path->node && path->saved ? 0 : -1;
-}
-
-static void free_path(Path *path)
-{
-    free(path->met);
-    free(path->column);
-    free(path->node);
-    free(path->saved);
+    free(found->left);
+    free(found->row);
+    free(found->column);
+    free(found->node);
+    free(found->saved);
 }
 
 /* predict_replaced(n, p, k, trees, count, x, others, roots, nodes, values, sums): adds the predictions of the trees for
@@ -229,20 +251,22 @@ static PyObject *predict_replaced(PyObject *self, PyObject *args)
         release_buffers(v, 6);
         return NULL;
     }
-    Path path;
-    if (make_path((size_t)p, (size_t)k, &path)) {
-        free_path(&path);
+    Detours found;
+    if (make_detours((size_t)p, (size_t)k, &found)) {
+        free_detours(&found);
         release_buffers(v, 6);
         return PyErr_NoMemory();
     }
     Py_BEGIN_ALLOW_THREADS
     uint32_t number = 0;
     for (size_t t = 0; t < (size_t)trees; t++)
-        for (size_t i = 0; i < (size_t)n; i++)
-            add_replaced(v[3].buf, roots[t], (double *)v[0].buf + i * (size_t)p, (double *)v[1].buf + i * (size_t)p, (size_t)p,
-                         v[4].buf, (size_t)k, ++number, &path, (double *)v[5].buf + i * (size_t)p * (size_t)k);
+        for (size_t i = 0; i < (size_t)n; i += SIDE_BY_SIDE) {
+            const size_t count = (size_t)n - i < SIDE_BY_SIDE ? (size_t)n - i : SIDE_BY_SIDE, start = i * (size_t)p;
+            add_replaced(v[3].buf, roots[t], (double *)v[0].buf + start, (double *)v[1].buf + start, count, (size_t)p,
+                         v[4].buf, (size_t)k, ++number, &found, (double *)v[5].buf + start * (size_t)k);
+        }
     Py_END_ALLOW_THREADS
-    free_path(&path);
+    free_detours(&found);
     release_buffers(v, 6);
     Py_RETURN_NONE;
 }

@@ -287,18 +287,18 @@ def _search_widths(columns: Floats, units: Rows, target: Floats, order: Rows, n_
     `units` are the table columns of the design columns: the indicators of the levels of a column share a width. The
     first `n_columns` of them are tried together, the others one by one.
     """
-    rows = order[:_SEARCH_ROWS]
+    rows, few = order[:_SEARCH_ROWS], min(_SEARCH_LANDMARKS, len(order))
     values, sample = target[rows], columns[rows]
-    distances = np.zeros((units[-1] + 1, len(rows), min(_SEARCH_LANDMARKS, len(rows))))  # squared, by table column
-    for unit, column in zip(units, sample.T, strict=True):
-        distances[unit] -= 0.5 * (column[:, None] - column[: distances.shape[2]]) ** 2
+    distances = np.zeros((units[-1] + 1, few, len(rows)))  # squared, of landmarks to rows, by table column
+    for unit, column in zip(units, np.ascontiguousarray(sample.T), strict=True):
+        distances[unit] -= 0.5 * (column[:few, None] - column) ** 2
 
     @cache
     def error_of(key: tuple[float, ...]) -> float:
         used = [at for at, width in enumerate(key) if width]
-        kernel = np.exp(sum(key[at] ** 2 * distances[at] for at in used))
-        needed, basis = _orthonormal(kernel[: kernel.shape[1]])
-        return float(_RidgeProblem.of(kernel[:, needed], basis).errors(values).min())
+        needed, basis = _orthonormal(np.exp(sum(key[at] ** 2 * distances[at, :, :few] for at in used)))
+        kernel = np.exp(sum(key[at] ** 2 * distances[at, needed] for at in used)).T
+        return float(_RidgeProblem.of(kernel, basis).errors(values).min())
 
     def error(by_unit: Floats) -> float:
         return error_of(tuple(by_unit.tolist()))
@@ -375,10 +375,10 @@ class _RidgeProblem:
             some = slice(at, at + _BLOCK_ROWS)
             along = self.along[some]
             room = np.maximum(1 - 1 / n - (along**2) @ shrinkage.T, _LEAST_ROOM)
-            for own, projection in zip(values[some].T, projections.T, strict=True):
-                left_out = own[:, None] - along @ (shrinkage * projection).T
-                left_out /= room
-                total += np.einsum("ij,ij->j", left_out, left_out)
+            slopes = (projections.T[:, None] * shrinkage).reshape(-1, len(self.lengths))
+            left_out = values[some][:, :, None] - (along @ slopes.T).reshape(len(along), -1, len(_PENALTIES))
+            left_out = (left_out / room[:, None]).reshape(-1, len(_PENALTIES))
+            total += np.einsum("ij,ij->j", left_out, left_out)
         return total / n
 
     def best_penalty(self, targets: Floats) -> int:

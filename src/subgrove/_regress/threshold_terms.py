@@ -162,7 +162,8 @@ class _Search:
     others: list[tuple[int | None, float | None]]
     columns: Floats
     everything: Floats
-    bins: list[tuple[Floats, Floats]]  # indicators of the bins of a column, and squared columns summed above each cut
+    bins: Floats  # indicators of the bins of each column
+    squares: list[Floats]  # squared columns, summed above each cut
 
     @classmethod
     def of(cls, grams: FoldGrams, parts: Sequence[int]) -> _Search:
@@ -174,11 +175,10 @@ class _Search:
         steps = [(at, float(cut)) for at in parts[:_MOST_STEPS] if at in cuts for cut in cuts[at]]
         indicators = np.array([numbers[:, at] > cut for at, cut in steps], dtype=np.float64).reshape(-1, len(numbers)).T
         columns = np.column_stack([np.ones(len(numbers)), numbers[:, list(parts)], indicators - indicators.mean(0)])
-        squared, bins = columns**2, []
-        for at, own in cuts.items():
-            code = np.searchsorted(own, numbers[:, at], side="left")
-            one_hot = (code[:, None] == np.arange(len(own) + 1)).astype(np.float64)
-            bins.append((one_hot, _sums_above(one_hot.T @ squared)))
+        codes = [(numbers[:, at] > own[:, None]).sum(axis=0) for at, own in cuts.items()]
+        one_hot = [code[:, None] == np.arange(len(own) + 1) for code, own in zip(codes, cuts.values(), strict=True)]
+        bins = np.hstack([*one_hot, np.empty((len(numbers), 0))])
+        squared = columns**2
         return cls(
             grams.design,
             cuts,
@@ -186,6 +186,7 @@ class _Search:
             columns,
             squared.sum(axis=0),
             bins,
+            _sums_above_cuts(bins.T @ squared, cuts),
         )
 
     def best(self, residuals: Floats) -> ThresholdTerm | None:
@@ -196,8 +197,8 @@ class _Search:
         if not spread > 0:
             return None
         weighted, total = centred[:, None] * self.columns, centred @ self.columns
-        for (at, own), (one_hot, squares) in zip(self.cuts.items(), self.bins, strict=True):
-            above = _sums_above(one_hot.T @ weighted)
+        sums = _sums_above_cuts(self.bins.T @ weighted, self.cuts)
+        for (at, own), squares, above in zip(self.cuts.items(), self.squares, sums, strict=True):
             # Projected on the column itself, so that a slope that is the same on both sides does not count.
             with np.errstate(divide="ignore", invalid="ignore"):
                 share = squares / self.everything
@@ -259,9 +260,10 @@ def _between(values: Floats, level: float) -> float:
     return float(values[place - 1] / 2 + values[place] / 2)
 
 
-def _sums_above(by_bin: Floats) -> Floats:
-    """Return for each cut the sum over the bins above it."""
-    return np.cumsum(by_bin[::-1], axis=0)[::-1][1:]
+def _sums_above_cuts(by_bin: Floats, cuts: dict[int, Floats]) -> list[Floats]:
+    """Return for each column the sums above each of its cuts, from those of its bins."""
+    ends = np.cumsum([len(own) + 1 for own in cuts.values()])
+    return [np.cumsum(part[::-1], axis=0)[::-1][1:] for part in np.split(by_bin, ends)[:-1]]
 
 
 def _held_out(grams: FoldGrams, matrix: Floats, target: Floats) -> Floats:

@@ -21,7 +21,7 @@ with the number of rows.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
@@ -46,7 +46,11 @@ _N_FREQUENCIES = 64  # of cosine and sine waves, whose products approximate a Ga
 
 
 def exchangeability_test(
-    others: Points, values: Sequence[Points], reference: Sequence[Points], rng: np.random.Generator
+    others: Points,
+    values: Sequence[Points],
+    reference: Sequence[Points],
+    rng: np.random.Generator,
+    kept: dict[Any, Any] | None = None,
 ) -> tuple[float, str, float]:
     """Return the p-value, the score that differs most, and the size of the difference.
 
@@ -60,8 +64,14 @@ def exchangeability_test(
         Further draws.
     rng : numpy Generator
         Of the permutations.
+    kept : dict, optional
+        Keeps functions of the other columns for tests of other copies of the same rows by the same seed.
     """
-    groups = list(_functions_of_others(others, reference, rng))
+    # Functions of many columns depend on the reference.
+    known = {} if kept is None or others.matrix.shape[1] > _MAX_COLUMNS else kept
+    if "functions" not in known:
+        known["functions"] = list(_functions_of_others(others, reference, rng)), rng.bit_generator.state
+    groups, rng.bit_generator.state = known["functions"]
     deviations = list(_deviations(values, reference))
     if not deviations:
         return 1.0, "", 0.0
@@ -111,16 +121,18 @@ def _scores(values: Sequence[Points], reference: Sequence[Points]) -> Iterator[t
     numbers, drawn = (np.stack([each.numbers for each in part], axis=1) for part in (values, reference))
     labels, drawn_labels = (np.stack([each.labels for each in part], axis=1) for part in (values, reference))
     locations: list[Floats] = []
-    squared = np.zeros((*numbers.shape[:2], drawn.shape[1]))
+    squared = np.zeros((*numbers.shape[:2], drawn.shape[1]), dtype=np.float32)
     for own, draws in zip(np.moveaxis(numbers, 2, 0), np.moveaxis(drawn, 2, 0), strict=True):
-        scale = np.abs(draws[:, :, None] - draws[:, None]).sum(axis=(1, 2)) / (draws.shape[1] * (draws.shape[1] - 1))
+        m = draws.shape[1]  # the mean distance of two draws follows from their order
+        scale = np.sort(draws, axis=1) @ (2.0 * np.arange(1 - m, m, 2)) / (m * (m - 1))
         typical = float(np.median(np.abs(draws - np.median(draws)))) or 1.0
         scale = np.maximum(scale, _MIN_ROW_SCALE * scale.mean() + _MIN_SCALE * typical)[:, None]
         locations.append(np.clip((own - draws.mean(axis=1, keepdims=True)) / scale, -_CLIP, _CLIP))
         yield "shape", np.cos(_MODES * locations[-1])
-        squared += np.minimum((own[:, :, None] - draws[:, None]) / scale[:, :, None], _CLIP) ** 2
+        distances = (own / scale).astype(np.float32)[:, :, None] - (draws / scale).astype(np.float32)[:, None]
+        squared += np.square(np.minimum(distances, _CLIP, out=distances), out=distances)
     squared /= max(1, numbers.shape[2])  # the mean over the members of a group, so that bandwidths are as wide
-    same = np.ones(squared.shape)
+    same = np.ones(squared.shape, dtype=np.float32)
     for own, draws in zip(np.moveaxis(labels, 2, 0), np.moveaxis(drawn_labels, 2, 0), strict=True):
         distinct, counts = np.unique(draws, return_counts=True)
         frequent = distinct[np.argsort(-counts, kind="stable")[:_MAX_LABELS]]
@@ -131,7 +143,8 @@ def _scores(values: Sequence[Points], reference: Sequence[Points]) -> Iterator[t
         products = (one * two for one, two in combinations(locations[:6], 2))
         yield from (("shape", np.sign(each) * np.sqrt(np.abs(each))) for each in products)  # few values must not decide
     for name, width in _BANDWIDTHS.items():
-        yield name, (np.exp(-0.5 * squared / width**2) * same).mean(axis=2)
+        kernel = squared * np.float32(-0.5 / width**2)
+        yield name, (np.exp(kernel, out=kernel) * same).mean(axis=2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,36 +170,47 @@ class _Indicators:
         1 where a row is in a group.
     centre : float array (groups, 1)
         Subtracted from each.
-    starts : list of int
-        First group of each column.
+    columns : sparse array (columns, groups)
+        One divided by the size of a group, where it is of a column.
+    of_rows : float array (columns, rows)
+        Weights of the squares of rows in the squared sums, from which they are subtracted.
+    of_sum : float array (columns, 1)
+        Weights of the sum of these squares.
     """
 
     groups: Any
     centre: Singles
-    starts: list[int]
+    columns: Any
+    of_rows: Singles
+    of_sum: Singles
 
     @classmethod
-    def of(cls, codes: Sequence[Rows]) -> _Indicators:
+    def of(cls, codes: Sequence[Rows], *, centred: bool = True) -> _Indicators:
         """Return the groups of rows with equal codes of a column; single rows are none."""
         from scipy.sparse import csr_array
 
-        counts, members = [np.bincount(code) for code in codes], []
-        for code, count in zip(codes, counts, strict=True):
-            order = np.argsort(code.astype(np.uint16 if len(count) < 2**16 else np.intp), kind="stable")
-            members.append(order[(count > 1)[code[order]]])
-        sizes = [count[count > 1] for count in counts]
-        ends, size = np.cumsum([0, *np.concatenate(sizes)]), (len(np.concatenate(sizes)), len(codes[0]))
-        groups = csr_array((np.ones(ends[-1], dtype=np.float32), np.concatenate(members), ends), shape=size)
-        starts = np.cumsum([0, *map(len, sizes)])[:-1].tolist()
-        return cls(groups, (np.diff(ends)[:, None] / size[1]).astype(np.float32), starts)
+        n, (column, row) = len(codes[0]), np.indices((len(codes), len(codes[0]))).reshape(2, -1)
+        counts = [np.bincount(code) for code in codes]
+        number = np.concatenate(codes) + np.repeat(np.cumsum([0, *map(len, counts[:-1])]), n)
+        count = np.concatenate(counts)
+        kept = count[number] > 1
+        group, column, row = (np.cumsum(count > 1) - 1)[number[kept]], column[kept], row[kept]
+        share, size = (1 / count[count > 1]).astype(np.float32), int((count > 1).sum())
+        centre = (count[count > 1] / n * centred).astype(np.float32)
+        groups = csr_array((np.ones(len(row), dtype=np.float32), (group, row)), shape=(size, n))
+        of_group, of_rows = np.zeros(size, dtype=np.intp), np.zeros((len(codes), n), dtype=np.float32)
+        of_group[group], of_rows[column, row] = column, (share * (1 - 2 * centre))[group]
+        columns = csr_array((share, (of_group, np.arange(size))), shape=(len(codes), size))
+        return cls(groups, centre[:, None], columns, of_rows, (columns @ centre**2)[:, None])
 
     def sums(self, drawn: Singles, squared: Singles) -> tuple[Floats, Floats]:
         """Return the sum of the squared sums over rows, without those of single rows, and the largest of a column."""
-        inside, alone = self.groups @ drawn, self.groups @ squared
-        products = (inside - self.centre * drawn.sum(axis=0)) ** 2
-        products -= (1 - 2 * self.centre) * alone + self.centre**2 * squared.sum(axis=0)
-        products = products.astype(np.float64) / np.diff(self.groups.indptr)[:, None]
-        return products.sum(axis=0), np.add.reduceat(products, self.starts, axis=0).max(axis=0)
+        inside = self.groups @ drawn
+        inside -= self.centre * drawn.sum(axis=0)
+        by_column = (self.columns @ np.square(inside, out=inside)).astype(np.float64)
+        by_column -= self.of_rows @ squared
+        by_column -= self.of_sum * squared.sum(axis=0)
+        return by_column.sum(axis=0), by_column.max(axis=0)
 
 
 def _functions_of_others(
@@ -194,8 +218,7 @@ def _functions_of_others(
 ) -> Iterator[_Waves | _Indicators]:
     """Yield groups of functions of the other columns: constant, bins, equal values, and waves."""
     n = len(others)
-    everything = _Indicators.of([np.zeros(n, dtype=np.intp)])
-    yield replace(everything, centre=np.zeros_like(everything.centre))
+    yield _Indicators.of([np.zeros(n, dtype=np.intp)], centred=False)
     matrix = others.matrix
     is_label = np.arange(matrix.shape[1]) >= others.numbers.shape[1]
     if matrix.shape[1] > _MAX_COLUMNS:
@@ -207,8 +230,10 @@ def _functions_of_others(
     values: list[Rows] = []
     angle = np.zeros((n, _N_FREQUENCIES))
     width = max(1.0, np.sqrt(matrix.shape[1]) / 2)  # of the kernel: wider for more columns
-    cuts = np.quantile(matrix, np.arange(1, _N_BINS) / _N_BINS, axis=0).T if matrix.shape[1] else matrix.T
-    for column, labelled, inner in zip(matrix.T, is_label, cuts, strict=True):
+    columns = np.ascontiguousarray(matrix.T)
+    cuts = np.quantile(columns, np.arange(1, _N_BINS) / _N_BINS, axis=1) if len(columns) else columns.T
+    binned = sum((columns > each[:, None] for each in cuts), start=np.zeros(columns.shape, dtype=np.uint8))
+    for column, labelled, bin_code in zip(columns, is_label, binned, strict=True):
         distinct, code = np.unique(column, return_inverse=True)
         if len(distinct) == 1:
             continue
@@ -221,12 +246,13 @@ def _functions_of_others(
                 values.append(code)
             if labelled:
                 continue
-            code = np.searchsorted(inner, column)
+            code = bin_code
         bins.append(code)
     for codes in (bins, values):
         repeated = [code for code in codes if np.bincount(code).max() > 1]
         if repeated:
             yield _Indicators.of(repeated)
     if angle.any():
-        group = np.column_stack([np.cos(angle), np.sin(angle)])
-        yield _Waves((group - group.mean(axis=0)).astype(np.float32))
+        single = angle.astype(np.float32)
+        group = np.column_stack([np.cos(single), np.sin(single)])
+        yield _Waves(group - group.mean(axis=0))

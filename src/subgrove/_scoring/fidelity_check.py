@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import islice
 from typing import Any, Literal
@@ -28,7 +28,7 @@ from subgrove._core.kinds import Floats, Rows
 from subgrove._data.encode import PointEncoding, columns_with_missing
 from subgrove._data.from_containers import names_and_rows
 from subgrove._data.replace_columns import Changes, Frames, changes_of, concatenate_changes
-from subgrove._data.table import Table, read_like
+from subgrove._data.table import Table, kept_with, read_like
 from subgrove._scoring.exchangeability import exchangeability_test
 from subgrove._scoring.sampler_change import N_DRAWS, EvaluatedRows, quarter_samplers, relative_change
 from subgrove._scoring.two_sample import PairedRows, Points, two_sample_test
@@ -127,6 +127,8 @@ class FidelityChecker:
         The sampler, and all rows as it reads them.
     n_independent : int
         Number of rows, or of clusters of dependent rows, that the importance is the mean of.
+    kept : dict
+        What checks of other samplers need, too.
     """
 
     frames: Frames
@@ -138,6 +140,7 @@ class FidelityChecker:
     sampled: Table
     n_independent: int
     keys: Keys | None = None
+    kept: dict[Any, Any] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -163,7 +166,8 @@ class FidelityChecker:
         if len(rows) > MAX_ROWS:
             share = None if weights is None else weights[rows] / weights[rows].sum()
             rows = np.sort(stream(seed, _STREAM).choice(rows, MAX_ROWS, replace=False, p=share))
-        return cls(frames, rows, table.rows(rows), resample, seed, sampler, sampled, n_independent, keys)
+        kept = kept_with(table)
+        return cls(frames, rows, table.rows(rows), resample, seed, sampler, sampled, n_independent, keys, kept)
 
     def takes_increases(self, feature: Feature) -> bool:
         """Return whether `check` takes the increases of the loss: the sampler may be fitted on quarters of its rows."""
@@ -218,8 +222,9 @@ class FidelityChecker:
             return FidelityCheck("unknown", points, n=n)
         others, values, reference = points
         rng = stream(self.seed, f"{_STREAM} of {title(feature)}")
-        auc, error, mmd = two_sample_test(PairedRows(others, values[0], values[1]), rng)
-        p_value, score, size = exchangeability_test(others, values, reference, rng)
+        kept = self.kept.setdefault((_STREAM, self.seed, feature, self.rows.tobytes()), {})
+        auc, error, mmd = two_sample_test(PairedRows(others, values[0], values[1]), rng, kept)
+        p_value, score, size = exchangeability_test(others, values, reference, rng, kept)
         position = mmd.squared / mmd.marginal if mmd.marginal > _MIN_RATIO * mmd.noise else float("nan")
         verdict, reason = _verdict(p_value, score, size, auc, auc - _Z * error > 0.5, n)
         change = float("nan")

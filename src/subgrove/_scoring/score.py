@@ -72,11 +72,13 @@ def _score_by_trees(
     from subgrove._scoring.tree_steps import read_tree_steps
 
     try:
-        context.cache["tree steps"] = read_tree_steps(context, features, n_threads)
+        known, of = context.cache.get("tree steps of"), (id(context.frames.X), id(context.frames.train), *features)
+        steps = context.tree if known == of else read_tree_steps(context, features, n_threads)
+        context.cache.update({"tree steps": steps, "tree steps of": of})
         context.cache["evaluation"] = "tree steps"
         return _score(context, features, progress)
     except NotReadable as error:
-        context.cache.pop("tree steps", None)
+        context.cache.clear()
         context.cache["evaluation"] = f"model predictions: {error}"
         return None
 

@@ -115,14 +115,21 @@ class PairedMMD:
     noise: float
 
 
-def two_sample_test(pairs: PairedRows, rng: np.random.Generator) -> tuple[float, float, PairedMMD]:
-    """Return the AUC of a classifier, its standard error, and the paired MMD."""
+def two_sample_test(
+    pairs: PairedRows, rng: np.random.Generator, kept: dict[Any, Any]
+) -> tuple[float, float, PairedMMD]:
+    """Return the AUC of a classifier, its standard error, and the paired MMD.
+
+    `kept` keeps the predictions of the real values for tests of other copies of the same rows by the same seed.
+    """
     if len(pairs) > _MAX_ROWS:
         pairs = pairs.rows(np.sort(rng.permutation(len(pairs))[:_MAX_ROWS]))
     target = TargetColumns.of(pairs.real)
     seed = int(rng.integers(2**31))
     first, second = np.array_split(rng.permutation(len(pairs)), 2)
-    predictions = predict_by_halves(pairs.others, target.matrix(pairs.real), (first, second), seed)
+    if "predictions" not in kept:
+        kept["predictions"] = predict_by_halves(pairs.others, target.matrix(pairs.real), (first, second), seed)
+    predictions = kept["predictions"]
     auc, error = _cross_fitted_auc(pairs, target, predictions, (first, second), rng)
     few = np.concatenate([first, second])[:_MMD_ROWS] if len(pairs) > _MMD_ROWS else np.arange(len(pairs))
     return auc, error, paired_mmd(pairs.rows(few), [prediction[few] for prediction in predictions])

@@ -26,7 +26,8 @@ from subgrove.trees.training import Block, Candidates, NominalColumn, power_of_t
 TOLERANCE = float(np.sqrt(np.finfo(np.float64).eps))  # relative to the largest eigenvalue
 _CONSTANT = 16 * np.finfo(np.float64).eps  # relative deviations that are due to rounding
 _CANCELLED = 1e-8  # share of the sum of squares below which the variance is computed in two passes
-_INDICATORS = 1 << 18  # size of an indicator matrix up to which a product is faster than counting
+_INDICATORS = 1 << 18  # size of an indicator matrix up to which a product may be faster than counting
+_FEW_LEVELS = 2  # for each line of scores: with more levels counting is faster
 _CHUNK = 8192  # rows gathered at a time in a large node
 _SMALLEST = 1e-290  # upper tail probability below which its logarithm is computed directly
 
@@ -287,11 +288,11 @@ def _test_nominal(
 def _sums_by_level(column: NominalColumn, block: Block, white: WhitenedScores) -> tuple[Floats, Floats]:
     """Return whitened scores (nodes, q, levels) and weights (nodes, levels) of the levels of a column."""
     codes, levels = np.asarray(block.gather(column.codes)), column.n_levels
-    if codes.size * levels <= _INDICATORS:
-        indicators = (codes[:, :, None] == np.arange(levels)).astype(np.float64)
-        both = np.matmul(white.stacked, indicators)
-        return both[:, :-1], both[:, -1]
     nodes, lines, _ = white.stacked.shape
+    if levels <= _FEW_LEVELS * lines and codes.size * levels <= _INDICATORS:
+        indicators = codes[:, None] == np.arange(levels, dtype=codes.dtype)[:, None]
+        both = np.matmul(white.stacked, indicators.astype(np.float64).transpose(0, 2, 1))
+        return both[:, :-1], both[:, -1]
     flat = (codes + levels * np.arange(nodes)[:, None]).ravel()
     sums = np.empty((nodes, lines, levels))
     for line in range(lines):
