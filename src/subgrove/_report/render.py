@@ -13,14 +13,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import os
 import re
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from markupsafe import Markup
@@ -28,7 +25,6 @@ from markupsafe import Markup
 from subgrove._core import text
 from subgrove._core.text import count_of, letter
 from subgrove._importance.explanation import Finding
-from subgrove._native.loader import version_of
 from subgrove._report import cells, svg
 from subgrove._report.comparison import Comparison
 from subgrove._report.effect_charts import MOST_LEVELS, ChartPanel, panels, small_picture, small_scale
@@ -176,14 +172,16 @@ def _style() -> str:
 @cache
 def _environment(*, autoescape: bool) -> Environment:
     """Return the environment of the HTML templates, or that of plain text and Markdown."""
-    from jinja2 import Environment, FileSystemBytecodeCache, PackageLoader, StrictUndefined
+    from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    loader, kept = PackageLoader("subgrove", "_report/templates"), Path(__file__).parent / "__pycache__"
-    name = f"jinja2-{version_of('jinja2')}-{'html' if autoescape else 'text'}-%s.cache"
-    # Compiled templates are kept beside compiled modules, where Python keeps these.
-    keeps = not sys.dont_write_bytecode and os.access(kept, os.W_OK)
-    options: dict[str, Any] = {"undefined": StrictUndefined, "trim_blocks": True, "lstrip_blocks": True}
-    options["bytecode_cache"] = FileSystemBytecodeCache(str(kept), name) if keeps else None
+    loader = PackageLoader("subgrove", "_report/templates")
+    # Folding constants would take longer than it saves when a page is written once.
+    options: dict[str, Any] = {
+        "undefined": StrictUndefined,
+        "trim_blocks": True,
+        "lstrip_blocks": True,
+        "optimized": False,
+    }
     environment = Environment(loader=loader, autoescape=autoescape, **options)
     environment.filters.update(_PAGE_FILTERS if autoescape else _TEXT_FILTERS)
     environment.globals.update(_PAGE_FUNCTIONS if autoescape else {})
