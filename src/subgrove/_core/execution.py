@@ -23,6 +23,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import cache
+from importlib import import_module
 from pickle import PicklingError
 from typing import Any, TypeVar, cast
 
@@ -232,6 +233,8 @@ def one_thread(api: str) -> AbstractContextManager[Any]:
 def _controller(api: str) -> Any:
     """Return what controls the libraries that are loaded when an interface is first used."""
     from threadpoolctl import ThreadpoolController
+
+    import_module("scipy.linalg")  # SciPy has a BLAS of its own, which could not be controlled if it were loaded later
 
     return ThreadpoolController()
 

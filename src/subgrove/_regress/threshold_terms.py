@@ -93,12 +93,13 @@ class ThresholdChanges:
 def _regressors(term: ThresholdTerm, numbers: Any) -> Floats:
     """Return the columns of a term: the indicator, both columns, and their product with each other and with it.
 
-    Of two indicators: both, their product, and that of the columns.
+    Of two indicators: both, their product, and that of the columns. Of one indicator also the column, because a linear
+    predictor without the step has another slope than one with it.
     """
     above = numbers(term.above)
     indicator = (above > term.threshold).astype(np.float64)
     if term.times is None:
-        return np.asarray(indicator[:, None])
+        return np.column_stack([indicator, above])
     if term.times == term.above:
         return np.column_stack([indicator, above, indicator * above])
     times = numbers(term.times)
@@ -205,6 +206,7 @@ class _Search:
                 sizes = squares * (1 - share)
                 scores = np.abs(above - share * total) / np.sqrt(sizes) / spread
             scores = np.where(sizes > 0.02 * self.everything, scores, 0.0)
+            scores[:, [other == at and step is not None for other, step in self.others]] = 0.0  # one step, not two
             cut, times = np.unravel_index(int(np.argmax(scores)), scores.shape)
             if scores[cut, times] > best[0]:
                 other, step = self.others[int(times)]

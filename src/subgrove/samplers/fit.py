@@ -186,10 +186,8 @@ def cross_fitted(method: Any, X: Any, table: Table, names: list[Any], seed: int)
         if clusters is not None:
             others = others[independent_rows(table.rows(others), stream(seed, f"rows of fold {number}"))]
         fitted = _fit(method, frames.changed(others, {}), names, None)
-        if fitted.user_defined:
-            fitted = fitted.with_rows(frames.changed(rows, {}))
-        else:
-            fitted = replace(fitted, train=None)  # donors are rows of the whole table
+        # Donors are rows of the whole table; a sampler of the user's gets the rows that it will resample.
+        fitted = fitted.with_rows(frames.changed(rows, {})) if fitted.user_defined else replace(fitted, train=None)
         own = selected_rows(table, rows, fitted.columns)
         if own is None:
             own = fitted.read(frames.changed(rows, {})).with_clusters(None if clusters is None else clusters[rows])

@@ -178,6 +178,20 @@ class ForestDonors(FittedSampler):
     residuals: Floats
     values: NewValues
 
+    @classmethod
+    def of(
+        cls, found: DonorForestFit, predictor: Any, residuals: Floats, training: Table, values: NewValues
+    ) -> ForestDonors:
+        """Build from a fitted forest of residuals, with the training rows as donors."""
+        return cls(
+            training.columns,
+            predictor=predictor,
+            forest=found.forest,
+            leaves=found.forest.leaves(training, found.forest.n_trees),
+            residuals=residuals,
+            values=values,
+        )
+
     def resample(
         self, table: Table, feature: Feature, rngs: Streams, *, weights: Floats | None = None, exact: bool = True
     ) -> ResampledFeature:

@@ -13,7 +13,7 @@ from subgrove._data.table import TypedColumn
 from subgrove._regress.gram import exceeds_standard_error, location_and_spread
 from subgrove._regress.kernel import PilotForest, PredictorSum, fit_kernel
 from subgrove._regress.level_means import MANY_LEVELS, fit_level_means
-from subgrove._regress.linear import LinearFit, fit_dense_linear, fit_sparse_linear
+from subgrove._regress.linear import LinearFit, LinearTerm, fit_dense_linear, fit_sparse_linear
 from subgrove._regress.threshold_terms import fit_threshold_terms
 from subgrove._subgroups.depth import leave_one_out_scores
 from subgrove._subgroups.partition import TreeSettings
@@ -75,7 +75,7 @@ class NumberCandidates(CandidateSet):
             candidates += self._dense(sparse)
         on_residuals = compares("reweighted_residuals", "forest_donors")
         around = on_residuals or compares("smooth_subgroups", "scaled_subgroups", "separate_modes")
-        smooth = self._smooth(fit, pilot) if around else None
+        smooth = self._smooth(fit, pilot, self.series.values) if around else None
         if smooth is not None:
             candidates.append(self._shifted(smooth, "smooth_subgroups"))
         located: list[tuple[LinearFit, ValueScale | None, float]] = [
@@ -85,7 +85,7 @@ class NumberCandidates(CandidateSet):
         for other_scale in scales if on_residuals or compares("transformed_subgroups") else ():
             values = other_scale.forward(self.series.values)
             _, other, its_pilot = self._linear(other_scale.label(self.series.info.name), values)
-            other = self._smooth(other, its_pilot) or other
+            other = self._smooth(other, its_pilot, values) or other
             candidates.append(self._shifted(other, "transformed_subgroups", other_scale))
             located.append((other, other_scale, candidates[-1].score))
         candidates = self.rescored([*candidates, *(self.subgroups() if compares("training_subgroups") else [])])
@@ -127,6 +127,11 @@ class NumberCandidates(CandidateSet):
     def _mean_of(self, name: str, x: Floats) -> LinearFit:
         return intercept_only(self.training.grams, TypedColumn(replace(self.series.info, name=name), x))
 
+    def _linear_or_mean(self, name: str, x: Floats) -> LinearFit:
+        """Return a sparse linear fit without products."""
+        sparse = fit_sparse_linear(self.training.grams, name, x, self.predictors.names, products=False)
+        return sparse or self._mean_of(name, x)
+
     @cached_property
     def _pilots(self) -> dict[int, tuple[Floats, PilotForest]]:
         return {}
@@ -149,8 +154,8 @@ class NumberCandidates(CandidateSet):
             return []
         return [self._gaussian(dense)]
 
-    def _smooth(self, fit: LinearFit, pilot: PilotForest) -> LinearFit | None:
-        """Return the fit plus a smooth function of some columns, or plus terms with thresholds and a smooth function.
+    def _smooth(self, fit: LinearFit, pilot: PilotForest, x: Floats) -> LinearFit | None:
+        """Return the fit of x plus a smooth function of some columns, or plus thresholds and a smooth function.
 
         None if neither predicts better.
         """
@@ -162,9 +167,14 @@ class NumberCandidates(CandidateSet):
             return smooth
         earlier = fit.residuals if smooth is None else smooth.residuals
         enough = _WORTH_SMOOTHING * float((earlier**2).mean())
-        changes = fit_threshold_terms(grams, fit.predictor, fit.residuals, pilot.ranked, enough)
-        if changes is None or (changes.residuals**2).mean() > enough:
+        tried = [fit]
+        if any(isinstance(term, LinearTerm) and len(term.parts) > 1 for term in fit.predictor.terms):
+            tried.append(self._linear_or_mean(fit.predictor.feature, x))  # products may stand for thresholds
+        found = [fit_threshold_terms(grams, one.predictor, one.residuals, pilot.ranked, enough) for one in tried]
+        known = [one for one in found if one is not None and (one.residuals**2).mean() <= enough]
+        if not known:
             return smooth
+        changes = min(known, key=lambda one: float((one.residuals**2).mean()))
         fit = self._smooth_only(changes, PilotForest.of(grams, changes.residuals[:, None], names, seed)) or changes
         return fit if exceeds_standard_error(earlier**2 - fit.residuals**2) else smooth
 
@@ -327,10 +337,7 @@ class NumberCandidates(CandidateSet):
         x, training = self.series.values, self.training
         for _ in range(_REASSIGNED):
             parts = self._by_part(code)
-            found = [
-                fit_sparse_linear(each.training.grams, "", each.series.values, self.predictors.names) for each in parts
-            ]
-            fits = [fit or part._mean_of("", part.series.values) for fit, part in zip(found, parts, strict=True)]
+            fits = [part._linear_or_mean("", part.series.values) for part in parts]
             predicted = np.column_stack([fit.predictor.predict(self.predictors) for fit in fits])
             spreads = np.array([fit.residuals.std() for fit in fits])
             near = nearest_mode(x, predicted, spreads)
@@ -346,7 +353,7 @@ class NumberCandidates(CandidateSet):
         fits = []
         for part in parts:
             _, fit, pilot = part._linear(name, part.series.values)
-            fits.append(part._smooth(fit, pilot) or fit)
+            fits.append(part._smooth(fit, pilot, part.series.values) or fit)
         probabilities, log_scores = predict_parts(self.training, name, code, self.predictors)
         predicted = np.column_stack([fit.predictor.predict(self.predictors) for fit in fits])
         for mode, fit in enumerate(fits):
@@ -370,12 +377,10 @@ class NumberCandidates(CandidateSet):
 
     def _by_part(self, code: Rows) -> list[NumberCandidates]:
         """Return the candidates of the rows of each part."""
-        parts = []
-        for number in range(code.max() + 1):
-            at = np.flatnonzero(code == number)
-            series = replace(self.series, values=self.series.values[at])
-            parts.append(NumberCandidates(self.training.some_rows(at), series, self.predictors.rows(at)))
-        return parts
+        rows = [np.flatnonzero(code == number) for number in range(code.max() + 1)]
+        series = [replace(self.series, values=self.series.values[at]) for at in rows]
+        found = zip(map(self.training.some_rows, rows), series, map(self.predictors.rows, rows), strict=True)
+        return [NumberCandidates(*part) for part in found]
 
     def _forest_donors(self, fit: LinearFit, scale: ValueScale | None) -> list[Candidate]:
         """Return donors of the same leaves of trees on the residuals of a fit, if these depend on the columns."""
@@ -387,14 +392,7 @@ class NumberCandidates(CandidateSet):
             return []
 
         def make() -> ForestDonors:
-            forest = found.forest
-            return ForestDonors(
-                self.training.table.columns,
-                predictor=fit.predictor,
-                forest=forest,
-                leaves=forest.leaves(self.training.table, forest.n_trees),
-                residuals=fit.residuals,
-                values=NewValues.of(self.series, fit.residuals, self.training.rows),
-            )
+            values = NewValues.of(self.series, fit.residuals, self.training.rows)
+            return ForestDonors.of(found, fit.predictor, fit.residuals, self.training.table, values)
 
         return [Candidate("forest_donors", found.scores, UNREADABLE, make)]
