@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
+import sys
+import textwrap
 from collections.abc import Iterator
 from typing import Any
 
@@ -117,3 +120,19 @@ def end_process(_: int) -> None:
 def test_process_that_dies_is_an_error_with_advice() -> None:
     with pytest.raises(ClusterError, match=r"One of the n_jobs=2 processes ended .*Use fewer processes or rows, or"):
         list(parallel_map(end_process, [1, 2, 3], 2))
+
+
+def test_one_thread_holds_for_a_library_that_is_loaded_later() -> None:
+    lines = """
+        import subgrove
+        from subgrove._core.execution import one_blas_thread
+        with one_blas_thread():
+            import scipy.linalg
+            from threadpoolctl import threadpool_info
+            print({one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"})
+    """
+    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "2")
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(lines)], capture_output=True, text=True, env=os.environ | threads
+    )
+    assert done.stdout.strip() == "{1}", done.stderr
