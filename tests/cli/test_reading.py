@@ -80,10 +80,9 @@ def test_delimiter_is_detected_despite_line_ends_in_cells(tmp_path: Path, mark: 
     assert len(data.frame) == 30
 
 
-def test_bytes_undefined_in_windows_1252_stay_distinct(tmp_path: Path) -> None:
-    data = read(tmp_path, b"a,b\n" + b"1,\xe9\x81\n2,\xe9\x8d\n" * 10)
-    assert data.frame["b"].nunique() == 2
-    assert "not UTF-8" in data.notes[0]
+def test_bytes_undefined_in_windows_1252_are_an_error(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"not valid cp1252.*--encoding"):
+        read(tmp_path, b"a,b\n" + b"1,\xe9\x81\n2,\xe9\x8d\n" * 10)
 
 
 def test_given_encoding_is_used(tmp_path: Path) -> None:

@@ -69,7 +69,9 @@ class NumericText:
         self.counts = counts
         cells = {text: cell for text in counts if (cell := _CELL.fullmatch(_plain(text)))}
         units = {text: cell["before"].strip(" +-") + (cell["after"] or "") for text, cell in cells.items()}
-        self.unit = self._main_unit(units)
+        ranked = Counter(unit for text, unit in units.items() for _ in range(counts[text])).most_common()
+        first, second, *_ = [*(unit for unit, _ in ranked), "", ""]
+        self.unit = second if not first and _SIGN.fullmatch(second) else first
         self.cells = {text: cell for text, cell in cells.items() if units[text] in ("", self.unit)}
         self.values = {decimal: dict(self._values(decimal)) for decimal in _STYLES}
         n_cells = {decimal: self.n_cells(values) for decimal, values in self.values.items()}
@@ -86,9 +88,8 @@ class NumericText:
     @property
     def are_codes(self) -> bool:
         """Whether all numbers are digits, and some have leading zeros."""
-        padded = [text for text in self.numbers if text[0] == "0" and len(text) > 1]
-        is_slip = self.n_cells(padded) < _PADDED_SHARE * self.n_cells(self.numbers)
-        return bool(padded) and not is_slip and all(map(str.isdigit, self.numbers))
+        padded = self.n_cells(text for text in self.numbers if re.fullmatch(r"0\d+", text))
+        return padded >= max(1, _PADDED_SHARE * self.n_cells(self.numbers)) and all(map(str.isdigit, self.numbers))
 
     def read(self, decimal: str | None, others: Set[str], delimiter: str) -> tuple[dict[str, float], list[str], str]:
         """Return the values of the texts that are numbers, notes, and the decimal separator.
@@ -126,14 +127,6 @@ class NumericText:
                 value = float(plain) * _MULTIPLES[cell["multiple"]]
                 if math.isfinite(value):
                     yield text, -value if "-" in cell["before"] else value
-
-    def _main_unit(self, units: Mapping[str, str]) -> str:
-        """Return the most frequent unit, if it is money, percent or the unit of most cells."""
-        cells: Counter[str] = Counter()
-        for text, unit in units.items():
-            cells[unit] += self.counts[text]
-        main = max(cells, key=lambda unit: (unit != "", cells[unit]), default="")
-        return main if _SIGN.fullmatch(main) or 2 * cells[main] > cells.total() else ""
 
 
 def odd_cells(counts: Mapping[str, int], what: str) -> list[str]:
