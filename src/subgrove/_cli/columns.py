@@ -246,13 +246,10 @@ def _reason_to_leave_out(values: Any, total: int) -> str:
 
 
 def _identifies_rows(values: Any, total: int) -> bool:
-    """Whether integers that are all different are row numbers or keys, rather than years, ranks or measurements."""
+    """Whether integers that are all different are row numbers or keys, rather than years or measurements."""
     low, high = values.min(), values.max()
-    if _YEARS[0] <= low and high <= _YEARS[1]:
-        return False
-    is_dense = high - low <= _DENSE * total and low > 1  # ranks start at 1
-    in_order = (values - values.index).nunique() == 1
-    return bool(is_dense or in_order or _IDENTIFIER.fullmatch(str(values.name)))
+    is_dense = high - low <= _DENSE * total and not _YEARS[0] <= low <= high <= _YEARS[1]
+    return bool(is_dense or _IDENTIFIER.fullmatch(str(values.name)))
 
 
 def _merge_rare_levels(series: Any) -> tuple[Any, list[str]]:

@@ -18,7 +18,6 @@ from importlib.util import find_spec
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
-from zipfile import ZipFile, is_zipfile
 
 from subgrove._cli.columns import InferredColumn, KnownColumns, RawTable, SelectColumns, infer_columns, require
 from subgrove._cli.csv_records import read_csv, read_lines
@@ -31,11 +30,6 @@ from subgrove.exceptions import InputError, ParameterError, SubgroveError
 MOST_COLUMNS = 500
 _N_FIRST = 200  # rows of a sheet that the number of columns is taken from
 _MOST_ROWS = 1 << 20  # of a sheet
-_OTHER_FORMATS = {
-    b"PK\x03\x04": "a damaged zip archive",
-    b"\xd0\xcf\x11\xe0": "an Excel workbook of the format before 2007 (.xls), or protected by a password",
-    b"%PDF": "a PDF document",
-}
 Reader = Callable[[DataOptions, SelectColumns], RawTable]
 
 
@@ -177,13 +171,11 @@ def _reader(path: Path) -> Reader:
     if path.is_dir() or (any(sign in str(path) for sign in "*?[") and not path.exists()):
         return read_parquet
     check_readable(path)
-    if is_zipfile(path):
-        return read_excel
     with path.open("rb") as file:
-        head = file.read(8)
-    for mark, what in _OTHER_FORMATS.items():
-        require(not head.startswith(mark), f"{path} is {what}. Save it as CSV, Excel (.xlsx) or Parquet.")
-    return read_parquet if head.startswith(b"PAR1") else read_csv
+        head = file.read(4)
+    old = "an Excel workbook of the format before 2007 (.xls), or protected by a password"
+    require(head != b"\xd0\xcf\x11\xe0", f"{path} is {old}. Save it as CSV, Excel (.xlsx) or Parquet.")
+    return {b"PAR1": read_parquet, b"PK\x03\x04": read_excel}.get(head, read_csv)
 
 
 def check_readable(path: Path) -> None:
@@ -198,8 +190,6 @@ def read_excel(options: DataOptions, select: SelectColumns) -> RawTable:
     require(find_spec("openpyxl"), "An Excel workbook needs openpyxl. Run: pip install 'subgrove[xlsx]'")
     import openpyxl
 
-    is_workbook = any(name.startswith("xl/") for name in ZipFile(options.data).namelist())
-    require(is_workbook, "This is a zip archive, but not a workbook. Unpack it, and pass a file in it.")
     check_unpacked_size(options.data)
     with options.data.open("rb") as file:
         book = openpyxl.load_workbook(file, read_only=True, data_only=True)
