@@ -27,7 +27,7 @@ def test_numbers_are_read_in_any_style(cents: list[int], style: tuple[str, str],
 
     texts = {written(value): value / 100 for value in cents}
     numbers = NumericText(dict.fromkeys(texts, 1))
-    assert numbers.read(None, set(), ",")[0] == pytest.approx(texts)
+    assert numbers.read(None, ".")[0] == pytest.approx(texts)
     assert numbers.share == 1
 
 
@@ -41,7 +41,7 @@ def test_numbers_are_read_in_any_style(cents: list[int], style: tuple[str, str],
 )  # fmt: skip
 def test_what_is_not_a_number_is_not_read_as_one(text: str) -> None:
     numbers = NumericText({text: 1, "7": 9})
-    assert text not in numbers.read(None, set(), ",")[0]
+    assert text not in numbers.read(None, ".")[0]
 
 
 @pytest.mark.parametrize(
@@ -52,10 +52,10 @@ def test_what_is_not_a_number_is_not_read_as_one(text: str) -> None:
     ],
 )  # fmt: skip
 def test_number_is_read(text: str, value: float) -> None:
-    assert NumericText({text: 1}).read(None, set(), ",")[0] == {text: value}
+    assert NumericText({text: 1}).read(None, ".")[0] == {text: value}
 
 
 def test_other_units_are_odd_cells() -> None:
-    values, notes, _ = NumericText({"5 kg": 8, "6 kg": 8, "7 lb": 1}).read(None, set(), ",")
+    values, notes, _ = NumericText({"5 kg": 8, "6 kg": 8, "7 lb": 1}).read(None, ".")
     assert values == {"5 kg": 5, "6 kg": 6}
     assert notes == ["'kg' removed", "1 cell read as missing, not a number: '7 lb'"]

@@ -323,6 +323,8 @@ def typed_file(tmp_path: Path) -> Path:
             "wait": pl.Series([i * 1_500_000 for i in range(n)]).cast(pl.Duration("us")),
             "level": pl.Series(["b", "a", "c"] * 20, dtype=pl.Categorical),
             "digits": [str(i % 3) for i in range(n)],
+            "nested": [["x"], ["y", "z"], []] * 20,
+            "bytes": [b"u", b"v"] * 30,
         }
     )
     path = tmp_path / "typed.parquet"
@@ -331,9 +333,7 @@ def typed_file(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("engine", ["pyarrow", "polars"])
-def test_parquet_keeps_declared_types_with_both_readers(
-    typed_file: Path, engine: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_parquet_is_read_alike_by_both_readers(typed_file: Path, engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from subgrove._cli import reading
 
     monkeypatch.setattr(reading, "find_spec", lambda name: name == engine or None)
@@ -347,7 +347,9 @@ def test_parquet_keeps_declared_types_with_both_readers(
         "moment": "date",
         "wait": "numeric",
         "level": "nominal",
-        "digits": "nominal",
+        "digits": "numeric",
+        "nested": "nominal",
+        "bytes": "nominal",
     }
     assert data.frame["gaps"].isna().sum() == 12
     assert data.frame["flag"].isna().sum() == 7
@@ -393,7 +395,7 @@ def test_columns_without_values_in_the_test_rows_have_no_levels_but_those_of_the
 def test_dates_that_the_test_rows_do_not_have_are_an_error_that_names_both_files(tmp_path: Path) -> None:
     first = read(tmp_path, "a,b\n" + "2024-01-31,1\n2024-02-01,2\n" * 10)
     (tmp_path / "more.csv").write_text("a,b\n" + "soon,1\nlate,2\n" * 10)
-    with pytest.raises(InputError, match=r"'a' does not hold dates \(.*data.csv has dates there\), but 'soon'"):
+    with pytest.raises(InputError, match=r"'a' does not hold dates \(.*data.csv has date values there\), but 'soon'"):
         read_like(options(tmp_path / "more.csv"), first)
 
 

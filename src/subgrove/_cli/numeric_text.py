@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping
 
 from subgrove._cli.terminal import quoted
 from subgrove._core.text import count_of
@@ -91,23 +91,20 @@ class NumericText:
         padded = self.n_cells(text for text in self.numbers if re.fullmatch(r"0\d+", text))
         return padded >= max(1, _PADDED_SHARE * self.n_cells(self.numbers)) and all(map(str.isdigit, self.numbers))
 
-    def read(self, decimal: str | None, others: Set[str], delimiter: str) -> tuple[dict[str, float], list[str], str]:
+    def read(self, decimal: str | None, usual: str) -> tuple[dict[str, float], list[str], str]:
         """Return the values of the texts that are numbers, notes, and the decimal separator.
 
         Parameters
         ----------
         decimal : {".", ","}, optional
             The decimal separator, if it is known.
-        others : set of str
-            Decimal separators of other columns of the file, which decide if all cells can be read in two ways.
-        delimiter : str
-            The delimiter of the file: unless it is a comma, the comma of "1,234" is decimal if no column decides.
+        usual : {".", ","}
+            The usual separator of the file, which decides if all cells can be read in two ways.
         """
         points, commas = self.values["."], self.values[","]
         is_clear = decimal or len(self.decimals) == 1
         unclear = [text for text in points if points[text] != commas.get(text, points[text]) and not is_clear]
-        is_comma = others == {","} if others else delimiter != "," and any("," in text for text in unclear)
-        decimal = decimal or ("," if is_comma and not is_clear else self.decimals[0])
+        decimal = decimal or (self.decimals[0] if is_clear else usual)
         values = self.values[decimal]
         separators = {*"".join(self.cells[text]["digits"].strip() for text in values)} & {*"' ,."}
         multiples = [text for text in values if self.cells[text]["multiple"]]
