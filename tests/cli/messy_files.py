@@ -300,6 +300,12 @@ def two_header_lines() -> Messy:
 
 
 @case
+def year_above_a_column() -> Messy:
+    before = [["", "", "2024"]]
+    return Messy(text(clean()[["area", "rooms", "price"]], before=before), notes=["1 line above the header"])
+
+
+@case
 def joined_exports() -> Messy:
     head = [*clean().columns]
     return Messy(

@@ -91,10 +91,10 @@ def test_too_rare_class_of_two_is_named_with_its_rows(folder: Path) -> None:
 
 
 def test_left_out_classes_are_named_with_their_rows(tmp_path: Path) -> None:
-    names = [("a", "b", "c")[at % 2 if at >= 4 else 2] for at in range(300)]
+    names = [("a", "b", "c")[at % 2 if at >= 7 else 2] for at in range(300)]
     learned = task(tmp_path, text(clean().assign(kind=names)), "kind")
     assert sorted(set(learned.y)) == ["a", "b"]
-    assert any("4 rows" in note and "'c' (4)" in note for note in learned.notes)
+    assert any("7 rows" in note and "'c' (7)" in note for note in learned.notes)
 
 
 def test_separator_line_is_not_the_header(folder: Path) -> None:

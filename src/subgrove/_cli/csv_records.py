@@ -200,7 +200,7 @@ def _is_header(rows: list[list[str]], width: int) -> bool:
     cells, below = rows[0], rows[-1]
     if len(cells) == width - 1 and len(below) == width:  # a sentence with commas is followed by a header of words
         return any(map(_NUMBER.match, below))
-    return len(cells) >= width and 2 * sum(map(bool, cells[1:])) >= width - 1
+    return len(cells) >= width and 2 * sum(map(bool, cells)) >= width + bool(cells[0])
 
 
 def _unique(names: list[str]) -> list[str]:

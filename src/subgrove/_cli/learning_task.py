@@ -17,8 +17,8 @@ TaskKind = Literal["regression", "classification"]
 
 _MOST_INTEGER_CLASSES = 10  # integer targets with at most so many distinct values are classes
 MOST_CLASSES = 50
-FEW_CLASS_ROWS = 10  # results are imprecise with fewer
-MIN_CLASS_ROWS = 5  # one for each fold of cross-validation
+MIN_CLASS_ROWS = 10
+FEWEST_CLASS_ROWS = 5  # one for each fold of cross-validation; if fewer than two classes have more
 MIN_ROWS = 50
 
 
@@ -82,16 +82,17 @@ def _labels(y: Any) -> Any:
 def _without_rare_classes(y: Any, name: str) -> tuple[Any, list[str]]:
     """Return the rows of classes with enough rows for training and validation, and notes on the others."""
     counts = y.value_counts(sort=False).sort_values(ascending=False, kind="stable")  # ties in the order of rows
-    kept, rare = counts[counts >= MIN_CLASS_ROWS], counts[counts < MIN_CLASS_ROWS]
+    fewest = MIN_CLASS_ROWS if (counts >= MIN_CLASS_ROWS).sum() > 1 else FEWEST_CLASS_ROWS
+    kept, rare = counts[counts >= fewest], counts[counts < fewest]
     remedy = "Use --task regression if it is a quantity" if y.dtype.kind == "i" else "Merge classes"
     limit = f"{len(counts)} classes; at most {MOST_CLASSES} are supported"
     require(len(kept) <= MOST_CLASSES, f"{name} has {limit}. {remedy}, or choose another --target.")
-    needed = f"Two classes of at least {MIN_CLASS_ROWS} rows are needed. Is it an identifier or a quantity?"
+    needed = f"Two classes of at least {FEWEST_CLASS_ROWS} rows are needed. Is it an identifier or a quantity?"
     classes = f"{len(counts)} classes with too few rows: {_sizes(counts)}"
     require(len(kept) >= min(2, len(counts)), f"{name} has {classes}. {needed}")
-    few, rows = kept[kept < FEW_CLASS_ROWS], count_of(int(rare.sum()), "row")
+    few, rows = kept[kept < MIN_CLASS_ROWS], count_of(int(rare.sum()), "row")
     notes = [f"Classes with few rows, so results are imprecise: {_sizes(few)} of {len(y):,}."] if len(few) else []
-    notes += [f"{rows} of classes with fewer than {MIN_CLASS_ROWS} rows left out: {_sizes(rare)}."] if len(rare) else []
+    notes += [f"{rows} of classes with fewer than {fewest} rows left out: {_sizes(rare)}."] if len(rare) else []
     return y[y.isin(kept.index)], notes
 
 
