@@ -333,7 +333,9 @@ def typed_file(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("engine", ["pyarrow", "polars"])
-def test_parquet_is_read_alike_by_both_readers(typed_file: Path, engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parquet_is_read_the_same_way_by_both_readers(
+    typed_file: Path, engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from subgrove._cli import reading
 
     monkeypatch.setattr(reading, "find_spec", lambda name: name == engine or None)

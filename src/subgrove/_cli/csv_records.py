@@ -41,7 +41,7 @@ _SEPARATOR_LINE = re.compile(r'\ufeff?"?sep=(.)', re.IGNORECASE)  # as Excel wri
 _TOTAL = re.compile(r"((grand|sub)[ -]?)?totale?s?|sum|summe|(ins)?gesamt(summe)?|somme|suma|totaal", re.IGNORECASE)
 _NUMBER = re.compile(r"\W*\d")
 _NUMBER_NOT_YEAR = re.compile(r"(?!(19|20)\d\d$)-?[\d.,]+")
-_N_LINES, _N_WORDS = 10_000, 1_000  # that an encoding is detected from
+_N_LINES, _N_WORDS = 2_000, 1_000  # that an encoding is detected from
 _WORD = re.compile(rb"[^\x00-?|]+")  # of letters and bytes of letters
 # Candidates for text that is not UTF-8; of equally plausible ones the first is taken.
 _WESTERN, _EAST_ASIAN = ("cp1252", "cp1250", "cp1254"), ("gb18030", "cp932", "big5", "euc_jp", "cp949")
@@ -227,12 +227,11 @@ def possible_encodings(path: Path, given: str | None) -> Iterator[tuple[str, str
     is_utf8 = declared.startswith("utf-8")
     yield given or declared, "" if given or is_utf8 else f"Encoding: read as {declared.upper()}."
     if is_utf8 and not given:
-        name, word = detected_encoding(path)
-        yield name, f"Encoding: not UTF-8, read as {name}: {word!r} (override with --encoding)."
+        yield detected_encoding(path)
 
 
 def detected_encoding(path: Path) -> tuple[str, str]:
-    """Return the most plausible encoding of a file that is not UTF-8, and a word of it."""
+    """Return the most plausible encoding of a file that is not UTF-8, and a note that shows a word of it."""
     with open_bytes(path) as file:
         lines = list(islice((line for line in file if not line.isascii()), _N_LINES))
     others = [line for line in lines if line.decode(errors="ignore").encode() != line]
@@ -242,7 +241,7 @@ def detected_encoding(path: Path) -> tuple[str, str]:
     word = [*long, *words, b""][0].decode(name, "replace")[:40]
     is_mixed = len(others) < len(lines) and name not in _EAST_ASIAN  # of which short texts can be UTF-8 by chance
     require(not is_mixed, f"Some lines are UTF-8, others are not ({word!r}). Save the file in one encoding.")
-    return name, word
+    return name, f"Encoding: not UTF-8, read as {name}: {word!r} (override with --encoding)."
 
 
 def _most_plausible(words: list[bytes]) -> str:
