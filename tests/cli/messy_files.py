@@ -300,6 +300,12 @@ def two_header_lines() -> Messy:
 
 
 @case
+def year_above_a_column() -> Messy:
+    before = [["", "", "2024"]]
+    return Messy(text(clean()[["area", "rooms", "price"]], before=before), notes=["1 line above the header"])
+
+
+@case
 def joined_exports() -> Messy:
     head = [*clean().columns]
     return Messy(
@@ -357,12 +363,6 @@ def currencies_are_not_mixed() -> Messy:
     return Messy(
         text(clean().assign(cost=cost)), {"cost": "numeric"}, ["'€' removed", "15 cells"], missing={"cost": 15}
     )
-
-
-@case
-def thousands_and_millions() -> Messy:
-    value = [f"€{one / 1e3:.5f}K" if at % 3 else f"€{one / 1e6:.8f}M" for at, one in enumerate(clean()["price"])]
-    return Messy(text(clean().assign(value=value)), {"value": "numeric"}, ["'€' removed", "M' read as"])
 
 
 def workbook(sheets: Mapping[str, Sequence[Sequence[Any]]]) -> bytes:

@@ -168,7 +168,7 @@ def test_features_and_test_rows_are_checked_before_training(houses: Path, monkey
 def test_text_in_a_numeric_column_of_test_rows_names_both_files(houses: Path) -> None:
     rows(90, seed=2).assign(b="big").to_csv("new.csv", index=False)
     message = error_message(
-        invoke("explain", houses, "-t", "price", "--test", "new.csv"), "'big'", f"{houses} has numbers"
+        invoke("explain", houses, "-t", "price", "--test", "new.csv"), "'big'", f"{houses} has numeric values"
     )
     assert "--numeric" not in message
 

@@ -80,10 +80,9 @@ def test_delimiter_is_detected_despite_line_ends_in_cells(tmp_path: Path, mark: 
     assert len(data.frame) == 30
 
 
-def test_bytes_undefined_in_windows_1252_stay_distinct(tmp_path: Path) -> None:
-    data = read(tmp_path, b"a,b\n" + b"1,\xe9\x81\n2,\xe9\x8d\n" * 10)
-    assert data.frame["b"].nunique() == 2
-    assert "not UTF-8" in data.notes[0]
+def test_bytes_undefined_in_windows_1252_are_an_error(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"not valid cp1252.*--encoding"):
+        read(tmp_path, b"a,b\n" + b"1,\xe9\x81\n2,\xe9\x8d\n" * 10)
 
 
 def test_given_encoding_is_used(tmp_path: Path) -> None:
@@ -324,6 +323,8 @@ def typed_file(tmp_path: Path) -> Path:
             "wait": pl.Series([i * 1_500_000 for i in range(n)]).cast(pl.Duration("us")),
             "level": pl.Series(["b", "a", "c"] * 20, dtype=pl.Categorical),
             "digits": [str(i % 3) for i in range(n)],
+            "nested": [["x"], ["y", "z"], []] * 20,
+            "bytes": [b"u", b"v"] * 30,
         }
     )
     path = tmp_path / "typed.parquet"
@@ -332,7 +333,7 @@ def typed_file(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("engine", ["pyarrow", "polars"])
-def test_parquet_keeps_declared_types_with_both_readers(
+def test_parquet_is_read_the_same_way_by_both_readers(
     typed_file: Path, engine: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from subgrove._cli import reading
@@ -348,7 +349,9 @@ def test_parquet_keeps_declared_types_with_both_readers(
         "moment": "date",
         "wait": "numeric",
         "level": "nominal",
-        "digits": "nominal",
+        "digits": "numeric",
+        "nested": "nominal",
+        "bytes": "nominal",
     }
     assert data.frame["gaps"].isna().sum() == 12
     assert data.frame["flag"].isna().sum() == 7
@@ -394,7 +397,7 @@ def test_columns_without_values_in_the_test_rows_have_no_levels_but_those_of_the
 def test_dates_that_the_test_rows_do_not_have_are_an_error_that_names_both_files(tmp_path: Path) -> None:
     first = read(tmp_path, "a,b\n" + "2024-01-31,1\n2024-02-01,2\n" * 10)
     (tmp_path / "more.csv").write_text("a,b\n" + "soon,1\nlate,2\n" * 10)
-    with pytest.raises(InputError, match=r"'a' does not hold dates \(.*data.csv has dates there\), but 'soon'"):
+    with pytest.raises(InputError, match=r"'a' does not hold dates \(.*data.csv has date values there\), but 'soon'"):
         read_like(options(tmp_path / "more.csv"), first)
 
 

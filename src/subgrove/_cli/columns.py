@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -59,15 +59,12 @@ class RawTable:
         Rows of the file.
     notes : tuple of str
     delimiter : str
-    text : sequence of str
-        Columns that the file declares to be text, so that digits in them are not numbers.
     """
 
     rows: Any
     total: int
     notes: tuple[str, ...] = ()
     delimiter: str = ","
-    text: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -118,14 +115,13 @@ def infer_columns(raw: RawTable, options: DataOptions, known: KnownColumns) -> l
     """Return pandas columns of a definite kind, and their descriptions."""
     texts = raw.rows.mask(raw.rows.isin({*MISSING, *options.na}))
     numbers = {name: NumericText(column.value_counts(sort=False).to_dict()) for name, column in texts.items()}
-    clear = [one.decimals[0] for one in numbers.values() if len(one.decimals) == 1 and one.share >= NUMERIC_SHARE]
-    typed = [_typed(column, numbers[name], {*clear}, raw, options, known) for name, column in texts.items()]
+    clear = {one.decimals[0] for one in numbers.values() if len(one.decimals) == 1 and one.share >= NUMERIC_SHARE}
+    usual = "," if clear == {","} or (not clear and raw.delimiter == ";") else "."
+    typed = [_typed(column, numbers[name], usual, options, known) for name, column in texts.items()]
     return [_describe(column, raw.total, options, known) for column in typed]
 
 
-def _typed(
-    texts: Any, numbers: NumericText, decimals: Set[str], raw: RawTable, options: DataOptions, known: KnownColumns
-) -> Typed:
+def _typed(texts: Any, numbers: NumericText, decimal: str, options: DataOptions, known: KnownColumns) -> Typed:
     """Return text as numbers, dates or levels."""
     name, share, odd = texts.name, numbers.share, quoted(numbers.odd, 3, 24)
     like, reason = known.like.get(name), known.required.get(name, f"--numeric {name}")
@@ -138,14 +134,14 @@ def _typed(
     cells = f"{share:.0%} of its cells are numbers; not a number: {odd}. Mark cells without a value with --na"
     require(kind != "date", f"Column {name!r} does not hold dates ({reason}), but {next(iter(numbers.counts))!r}.")
     require(not kind or share >= _MIN_SHARE, f"Column {name!r} is not numeric ({reason}): {cells}.")
-    because = "they are declared as text" if name in raw.text else "of leading zeros" if numbers.are_codes else ""
-    if kind or (share >= NUMERIC_SHARE and not because):
-        found, notes, decimal = numbers.read(options.decimal, {form} if form else decimals, raw.delimiter)
+    if kind or (share >= NUMERIC_SHARE and not numbers.are_codes):
+        found, notes, decimal = numbers.read(options.decimal, form or decimal)
         values = texts.map(found).astype(float)
         is_whole = (values % 1 == 0).all() and values.abs().max() < _EXACT  # not if one is missing
         return values.astype(np.int64) if is_whole else values, notes, decimal
     values, notes, _ = _levels(texts, (), known.keep_all)
-    note = f"{share:.0%} numbers, read as levels because {because or f'of {odd}'} (override with --numeric {name!r})"
+    because = "leading zeros" if numbers.are_codes else odd
+    note = f"{share:.0%} numbers, read as levels because of {because} (override with --numeric {name!r})"
     return values, [note, *notes] if share >= _MIN_SHARE else notes, None
 
 
@@ -246,13 +242,10 @@ def _reason_to_leave_out(values: Any, total: int) -> str:
 
 
 def _identifies_rows(values: Any, total: int) -> bool:
-    """Whether integers that are all different are row numbers or keys, rather than years, ranks or measurements."""
+    """Whether integers that are all different are row numbers or keys, rather than years or measurements."""
     low, high = values.min(), values.max()
-    if _YEARS[0] <= low and high <= _YEARS[1]:
-        return False
-    is_dense = high - low <= _DENSE * total and low > 1  # ranks start at 1
-    in_order = (values - values.index).nunique() == 1
-    return bool(is_dense or in_order or _IDENTIFIER.fullmatch(str(values.name)))
+    is_dense = high - low <= _DENSE * total and not _YEARS[0] <= low <= high <= _YEARS[1]
+    return bool(is_dense or _IDENTIFIER.fullmatch(str(values.name)))
 
 
 def _merge_rare_levels(series: Any) -> tuple[Any, list[str]]:

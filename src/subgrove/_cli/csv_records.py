@@ -37,13 +37,12 @@ DELIMITERS = {"tab": "\t", "\\t": "\t", "space": " "}
 LONGEST_LINE = 16 << 20  # characters of a line or a quoted cell
 _N_FIRST = 200  # records that the delimiter and the header are detected from
 _N_LAST = 20  # records of which some may be footnotes and totals
-_SEPARATOR_LINE = re.compile(r'\ufeff?"?sep=(.)"?\s*', re.IGNORECASE)  # as Excel writes it
+_SEPARATOR_LINE = re.compile(r'\ufeff?"?sep=(.)', re.IGNORECASE)  # as Excel writes it
 _TOTAL = re.compile(r"((grand|sub)[ -]?)?totale?s?|sum|summe|(ins)?gesamt(summe)?|somme|suma|totaal", re.IGNORECASE)
 _NUMBER = re.compile(r"\W*\d")
 _NUMBER_NOT_YEAR = re.compile(r"(?!(19|20)\d\d$)-?[\d.,]+")
-_SAMPLE = 1 << 16  # bytes that an encoding is detected from
-_NOT_WESTERN = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")  # bytes that Windows-1252 does not define
-_LETTERS = re.compile(rb"[a-zA-Z\x80-\xff]{3,}")
+_N_LINES, _N_WORDS = 2_000, 1_000  # that an encoding is detected from
+_WORD = re.compile(rb"[^\x00-?|]+")  # of letters and bytes of letters
 # Candidates for text that is not UTF-8; of equally plausible ones the first is taken.
 _WESTERN, _EAST_ASIAN = ("cp1252", "cp1250", "cp1254"), ("gb18030", "cp932", "big5", "euc_jp", "cp949")
 _OTHERS = ("mac_roman", "cp850", "cp1251", "koi8_r", "cp1253", "cp1255", "cp1256", "cp852", "cp866")
@@ -155,39 +154,53 @@ def _what_is_last(rows: list[list[str]], width: int) -> str:
     return "at the end with totals" if _TOTAL.fullmatch(word) and not is_level else ""
 
 
-def _detect_layout(first: list[Record], given: str | None) -> Layout:
+def _detect_layout(records: list[Record], given: str | None) -> Layout:
     """Detect the delimiter, the header and the column names from the first records."""
-    declared = _SEPARATOR_LINE.fullmatch(first[0][1]) if first else None
-    records = first[1:] if declared else first
     require(records, "The file is empty. Expected a header line with column names, then lines of values.")
-    found = given or (declared[1] if declared else _detect_delimiter(records))
-    delimiter = DELIMITERS.get(found, found)
-    usable = len(delimiter) == 1 and delimiter not in '"\r\n'
-    require(usable, f"--delimiter must be one character, tab or space; got {found!r}.", ParameterError)
-    rows = [_cells(record, delimiter) for record in records]
-    width = Counter(map(len, rows)).most_common(1)[0][0]
-    at = next((at for at in range(len(rows)) if not _is_title(rows[at : at + 2], width)), 0)
-    names, below = _cells(records[at], delimiter, width), [row for row in rows[at + 1 :] if len(row) == width]
+    declared = _SEPARATOR_LINE.match(records[0][1])
+    start = bool(declared)
+    known = DELIMITERS.get(given, given) if given else declared[1] if declared else ""
+    usable = not known or (len(known) == 1 and known not in '"\r\n')
+    require(usable, f"--delimiter must be one character, tab or space; got {known!r}.", ParameterError)
+    delimiter, width = _detect_delimiter(records[start:] or records, known or ",;\t| ")
+    rows = [_cells(record, delimiter, width) for record in records]
+    at = next((at for at in range(start, len(rows)) if _is_header(rows[at : at + 2], width)), start)
+    names, below = rows[at], [row for row in rows[at + 1 :] if len(row) == width]
     if len(names) == width - 1 and below:  # rows have names, or a delimiter at their end
         names = ["", *names] if any(row[-1] for row in below) else [*names, ""]
     require(len(names) > 1, f"There is one column, {names[0][:60]!r}. If the cells have another --delimiter, set it.")
     notes = [f"Delimiter: {delimiter!r}."] if delimiter != "," else []
-    notes += [_left_out("above the header", [text for _, text in records[:at]])] if at else []
+    notes += [_left_out("above the header", [text for _, text in records[start:at]])] if at > start else []
     if all(map(_NUMBER_NOT_YEAR.fullmatch, names)):
         notes.append("The first line has numbers only, and is read as column names. Add a header if it is a row.")
     unique = _unique([name.lstrip("\ufeff") or f"column_{place}" for place, name in enumerate(names, start=1)])
     renamed = [f"{name!r} is {new!r}" for new, name in zip(unique, names, strict=True) if name not in (new, "")]
     notes += [f"Repeated column names: the second {first_of(renamed, 3)}."] if renamed else []
-    return delimiter, at + 1 + bool(declared), unique, notes
+    return delimiter, at + 1, unique, notes
 
 
-def _is_title(rows: list[list[str]], width: int) -> bool:
-    """Whether the first of two rows is not the header: most cells are empty or missing."""
-    cells, following = rows[0], rows[-1]
-    n_filled = sum(map(bool, cells))
-    if len(cells) == width - 1 and len(following) == width:  # a sentence with commas is followed by a header of words
-        return not any(map(_NUMBER.match, following))
-    return len(cells) < width or (n_filled <= max(1, width // 3) and (width > 2 or bool(cells[0])) and width > 1)
+def _detect_delimiter(records: list[Record], candidates: str) -> tuple[str, int]:
+    """Return the delimiter that splits most of the records into the same number of cells, and this number."""
+
+    def agreement(delimiter: str) -> tuple[float, int]:
+        widths = Counter({1: 0})
+        for record in records:
+            with suppress(InputError):  # this delimiter leaves a line end outside of quotes
+                widths[len(_cells(record, delimiter))] += 1
+        width, times = widths.most_common(1)[0]
+        score = times / len(records) - 0.5 if delimiter == " " else times  # a space only if there is no other
+        return (score, width) if width > 1 else (0, 1)
+
+    best = max(candidates, key=agreement)
+    return best, agreement(best)[1]
+
+
+def _is_header(rows: list[list[str]], width: int) -> bool:
+    """Whether the first of two rows has column names: it is not a title, of which most cells are empty or missing."""
+    cells, below = rows[0], rows[-1]
+    if len(cells) == width - 1 and len(below) == width:  # a sentence with commas is followed by a header of words
+        return any(map(_NUMBER.match, below))
+    return len(cells) >= width and 2 * sum(map(bool, cells)) >= width + bool(cells[0])
 
 
 def _unique(names: list[str]) -> list[str]:
@@ -198,21 +211,6 @@ def _unique(names: list[str]) -> list[str]:
         candidates = chain([name], (f"{name}_{number}" for number in numbers[name]))
         unique[next(one for one in candidates if one not in unique)] = None
     return list(unique)
-
-
-def _detect_delimiter(records: list[Record]) -> str:
-    """Return the delimiter that splits most of the records into the same number of cells, more than one."""
-
-    def agreement(delimiter: str) -> tuple[int, int]:
-        widths: Counter[int] = Counter()
-        for record in records:
-            with suppress(InputError):  # this delimiter leaves a line end outside of quotes
-                widths[len(_cells(record, delimiter))] += 1
-        width, times = next(iter(widths.most_common(1)), (1, 0))
-        return (times, width) if width > 1 else (0, 0)
-
-    best = max(",;\t|", key=agreement)
-    return " " if not agreement(best)[0] and agreement(" ")[0] > len(records) / 2 else best
 
 
 def open_bytes(path: Path) -> Any:
@@ -229,31 +227,29 @@ def possible_encodings(path: Path, given: str | None) -> Iterator[tuple[str, str
     is_utf8 = declared.startswith("utf-8")
     yield given or declared, "" if given or is_utf8 else f"Encoding: read as {declared.upper()}."
     if is_utf8 and not given:
-        name, word = detected_encoding(path)
-        yield name, f"Encoding: not UTF-8, read as {name}: {word!r} (override with --encoding)."
+        yield detected_encoding(path)
 
 
 def detected_encoding(path: Path) -> tuple[str, str]:
-    """Return the most plausible encoding of a file that is not UTF-8, and a word of it."""
-    samples = {True: b"", False: b""}  # of lines that are UTF-8 but not ASCII, and of others
+    """Return the most plausible encoding of a file that is not UTF-8, and a note that shows a word of it."""
     with open_bytes(path) as file:
-        for line in file:
-            is_utf8 = line.decode(errors="ignore").encode() == line
-            if not line.isascii() and len(samples[is_utf8]) < _SAMPLE:
-                samples[is_utf8] += line
-    name = _most_plausible(samples[False])
-    word = next(cell for cell in re.split(r"[\r\n,;\t|]", samples[False].decode(name)) if not cell.isascii())[:40]
-    is_mixed = samples[True] and name not in _EAST_ASIAN  # of which short texts can be UTF-8 by chance
+        lines = list(islice((line for line in file if not line.isascii()), _N_LINES))
+    others = [line for line in lines if line.decode(errors="ignore").encode() != line]
+    words = dict.fromkeys(word for line in others for word in _WORD.findall(line) if not word.isascii())
+    long = [word for word in words if len(word) > 2]
+    name = _most_plausible(long[:_N_WORDS])
+    word = [*long, *words, b""][0].decode(name, "replace")[:40]
+    is_mixed = len(others) < len(lines) and name not in _EAST_ASIAN  # of which short texts can be UTF-8 by chance
     require(not is_mixed, f"Some lines are UTF-8, others are not ({word!r}). Save the file in one encoding.")
-    return name, word
+    return name, f"Encoding: not UTF-8, read as {name}: {word!r} (override with --encoding)."
 
 
-def _most_plausible(sample: bytes) -> str:
+def _most_plausible(words: list[bytes]) -> str:
     from charset_normalizer import from_bytes
 
-    sample = b"\n".join(dict.fromkeys(cell for cell in re.split(rb"[\r\n\t,;]", sample) if not cell.isascii()))
-    high = [byte for word in _LETTERS.findall(sample) for byte in word if byte >= 0x80]
-    if not high and not _NOT_WESTERN.search(sample):
+    sample = b"\n".join(words)
+    high = [byte for byte in sample if byte >= 0x80]
+    if not high:
         return "cp1252"  # signs such as € and °
     western = () if 2 * sum(byte < 0xA0 for byte in high) > len(high) else _WESTERN  # its letters are above
     candidates = (*western, *_OTHERS, *_EAST_ASIAN)

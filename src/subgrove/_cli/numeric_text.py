@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping
 
 from subgrove._cli.terminal import quoted
 from subgrove._core.text import count_of
@@ -17,13 +17,12 @@ from subgrove._core.text import count_of
 NUMERIC_SHARE = 0.9  # of the cells with a value, from which on a column is numeric
 _CODES = "USD|EUR|GBP|CHF|JPY|CNY|INR|CAD|AUD|NZD|SEK|NOK|DKK|PLN|CZK|HUF|BRL|MXN|ZAR|RUB|TRY|KRW|Rs|Fr|kr|zł|Kč|Ft"
 _MONEY = rf"[A-Z]{{0,2}}[$€£¥₹₽₩₺₪₫₴₦₱฿¢]|(?:{_CODES})\.?"
-_UNIT = r"(?!(?:st|nd|rd|th|(?<=\d)[A-Z])\b)(?:[^\W\d_]|[%‰°])[^\d()]{0,15}?"  # not the A of "12A", a code
-_MULTIPLES = {None: 1, "k": 1e3, "K": 1e3, "M": 1e6, "bn": 1e9, "Mio": 1e6, "Mrd": 1e9}
+# Not thousands and millions, which some cells may have and others not, nor the A of "12A", a code.
+_UNIT = r"(?!(?:st|nd|rd|th|k|[bm]n|Mio|Mrd|[mb]illion|thousand|[KM]|(?<=\d)[A-Z])s?\b)(?:[^\W\d_]|[%‰°])[^\d()]{0,15}?"
 _CELL = re.compile(
     rf"(?!\+\d{{7}})"  # a telephone number
     rf"(?P<before>(?:{_MONEY})? ?[+-]?|[+-] ?(?:{_MONEY})?) ?"
-    rf"(?P<digits>\d[\d.,' ]*|[.,]\d+)(?:(?<=[.,])-)?(?P<power>[eE][+-]?\d+)?"
-    rf"(?:(?P<multiple>k|K|M|bn|Mio|Mrd)\b\.?)? ?"
+    rf"(?P<digits>\d[\d.,' ]*|[.,]\d+)(?:(?<=[.,])-)?(?P<power>[eE][+-]?\d+)? ?"
     rf"(?P<after>{_MONEY}|{_UNIT})??(?:(?<=[a-z]{{3}})s)?"  # months and month
 )
 _STYLES = {  # decimal separator -> digits, with or without thousands separators, then decimals
@@ -69,7 +68,9 @@ class NumericText:
         self.counts = counts
         cells = {text: cell for text in counts if (cell := _CELL.fullmatch(_plain(text)))}
         units = {text: cell["before"].strip(" +-") + (cell["after"] or "") for text, cell in cells.items()}
-        self.unit = self._main_unit(units)
+        ranked = Counter(unit for text, unit in units.items() for _ in range(counts[text])).most_common()
+        first, second, *_ = [*(unit for unit, _ in ranked), "", ""]
+        self.unit = second if not first and _SIGN.fullmatch(second) else first
         self.cells = {text: cell for text, cell in cells.items() if units[text] in ("", self.unit)}
         self.values = {decimal: dict(self._values(decimal)) for decimal in _STYLES}
         n_cells = {decimal: self.n_cells(values) for decimal, values in self.values.items()}
@@ -86,35 +87,29 @@ class NumericText:
     @property
     def are_codes(self) -> bool:
         """Whether all numbers are digits, and some have leading zeros."""
-        padded = [text for text in self.numbers if text[0] == "0" and len(text) > 1]
-        is_slip = self.n_cells(padded) < _PADDED_SHARE * self.n_cells(self.numbers)
-        return bool(padded) and not is_slip and all(map(str.isdigit, self.numbers))
+        padded = self.n_cells(text for text in self.numbers if re.fullmatch(r"0\d+", text))
+        return padded >= max(1, _PADDED_SHARE * self.n_cells(self.numbers)) and all(map(str.isdigit, self.numbers))
 
-    def read(self, decimal: str | None, others: Set[str], delimiter: str) -> tuple[dict[str, float], list[str], str]:
+    def read(self, decimal: str | None, usual: str) -> tuple[dict[str, float], list[str], str]:
         """Return the values of the texts that are numbers, notes, and the decimal separator.
 
         Parameters
         ----------
         decimal : {".", ","}, optional
             The decimal separator, if it is known.
-        others : set of str
-            Decimal separators of other columns of the file, which decide if all cells can be read in two ways.
-        delimiter : str
-            The delimiter of the file: unless it is a comma, the comma of "1,234" is decimal if no column decides.
+        usual : {".", ","}
+            The usual separator of the file, which decides if all cells can be read in two ways.
         """
         points, commas = self.values["."], self.values[","]
         is_clear = decimal or len(self.decimals) == 1
         unclear = [text for text in points if points[text] != commas.get(text, points[text]) and not is_clear]
-        is_comma = others == {","} if others else delimiter != "," and any("," in text for text in unclear)
-        decimal = decimal or ("," if is_comma and not is_clear else self.decimals[0])
+        decimal = decimal or (self.decimals[0] if is_clear else usual)
         values = self.values[decimal]
         separators = {*"".join(self.cells[text]["digits"].strip() for text in values)} & {*"' ,."}
-        multiples = [text for text in values if self.cells[text]["multiple"]]
         notes = [f"{self.unit!r} removed"] if self.unit else []
         notes += ["decimal commas"] if decimal == "," and "," in separators else []
         notes += ["thousands separators"] if separators - {decimal} else []
         notes += [f"{text!r} read as {values[text]:.10g} (override with --decimal)" for text in unclear[:1]]
-        notes += [f"{text!r} read as {values[text]:,.10g}" for text in multiples[:1]]
         notes += odd_cells({text: n for text, n in self.counts.items() if text not in values}, "number")
         return values, notes, decimal
 
@@ -122,18 +117,9 @@ class NumericText:
         """Yield the texts that are finite numbers with this decimal separator, and their values."""
         for text, cell in self.cells.items():
             if _STYLES[decimal].fullmatch(digits := cell["digits"].strip()):
-                plain = digits.translate(_TO_PLAIN[decimal]) + (cell["power"] or "")
-                value = float(plain) * _MULTIPLES[cell["multiple"]]
+                value = float(digits.translate(_TO_PLAIN[decimal]) + (cell["power"] or ""))
                 if math.isfinite(value):
                     yield text, -value if "-" in cell["before"] else value
-
-    def _main_unit(self, units: Mapping[str, str]) -> str:
-        """Return the most frequent unit, if it is money, percent or the unit of most cells."""
-        cells: Counter[str] = Counter()
-        for text, unit in units.items():
-            cells[unit] += self.counts[text]
-        main = max(cells, key=lambda unit: (unit != "", cells[unit]), default="")
-        return main if _SIGN.fullmatch(main) or 2 * cells[main] > cells.total() else ""
 
 
 def odd_cells(counts: Mapping[str, int], what: str) -> list[str]:

@@ -18,7 +18,6 @@ from importlib.util import find_spec
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
-from zipfile import ZipFile, is_zipfile
 
 from subgrove._cli.columns import InferredColumn, KnownColumns, RawTable, SelectColumns, infer_columns, require
 from subgrove._cli.csv_records import read_csv, read_lines
@@ -31,11 +30,6 @@ from subgrove.exceptions import InputError, ParameterError, SubgroveError
 MOST_COLUMNS = 500
 _N_FIRST = 200  # rows of a sheet that the number of columns is taken from
 _MOST_ROWS = 1 << 20  # of a sheet
-_OTHER_FORMATS = {
-    b"PK\x03\x04": "a damaged zip archive",
-    b"\xd0\xcf\x11\xe0": "an Excel workbook of the format before 2007 (.xls), or protected by a password",
-    b"%PDF": "a PDF document",
-}
 Reader = Callable[[DataOptions, SelectColumns], RawTable]
 
 
@@ -88,18 +82,16 @@ def read_table_file(options: DataOptions, known: KnownColumns | None = None) -> 
     left_out = first_of([f"{column.name!r}: {column.left_out}" for column in columns if column.left_out], 3)
     usable = f"{path} has {count_of(frame.shape[1], 'usable column')}; at least two are needed."
     require(frame.shape[1] > 1, f"{usable} Left out: {left_out or 'none'}.")
-    is_sample = len(frame) < raw.total
     rows = f"{len(frame):,} of the {raw.total:,} rows of {path.name} (random state {options.random_state})"
-    sampling = f"Based on a random sample of {rows}." if is_sample else ""
-    notes = (*raw.notes, f"{sampling} Use more with --sample-size.") if is_sample else raw.notes
+    sampling = f"Based on a random sample of {rows}." if len(frame) < raw.total else ""
+    notes = (*raw.notes, f"{sampling} Use more with --sample-size.") if sampling else raw.notes
     return FileTable(path, frame.reset_index(drop=True), columns, raw.total, notes, sampling)
 
 
 def read_like(options: DataOptions, like: FileTable, *, keep_all: bool = False) -> FileTable:
     """Read more rows with the columns of another table; kinds and merged levels are those of that table."""
     used = {column.name: column for column in like.columns if column.name in like.frame}
-    nouns = {"numeric": "numbers", "nominal": "levels", "date": "dates"}
-    required = {name: f"{like.path} has {nouns[column.kind]} there" for name, column in used.items()}
+    required = {name: f"{like.path} has {column.kind} values there" for name, column in used.items()}
     selected = replace(options, columns=list(used), drop=[], nominal=[], numeric=[])
     table = read_table_file(selected, KnownColumns(required, used, keep_all))
     return replace(table, frame=table.frame[list(used)].copy())
@@ -177,13 +169,11 @@ def _reader(path: Path) -> Reader:
     if path.is_dir() or (any(sign in str(path) for sign in "*?[") and not path.exists()):
         return read_parquet
     check_readable(path)
-    if is_zipfile(path):
-        return read_excel
     with path.open("rb") as file:
-        head = file.read(8)
-    for mark, what in _OTHER_FORMATS.items():
-        require(not head.startswith(mark), f"{path} is {what}. Save it as CSV, Excel (.xlsx) or Parquet.")
-    return read_parquet if head.startswith(b"PAR1") else read_csv
+        head = file.read(4)
+    old = "an Excel workbook of the format before 2007 (.xls), or protected by a password"
+    require(head != b"\xd0\xcf\x11\xe0", f"{path} is {old}. Save it as CSV, Excel (.xlsx) or Parquet.")
+    return {b"PAR1": read_parquet, b"PK\x03\x04": read_excel}.get(head, read_csv)
 
 
 def check_readable(path: Path) -> None:
@@ -198,8 +188,6 @@ def read_excel(options: DataOptions, select: SelectColumns) -> RawTable:
     require(find_spec("openpyxl"), "An Excel workbook needs openpyxl. Run: pip install 'subgrove[xlsx]'")
     import openpyxl
 
-    is_workbook = any(name.startswith("xl/") for name in ZipFile(options.data).namelist())
-    require(is_workbook, "This is a zip archive, but not a workbook. Unpack it, and pass a file in it.")
     check_unpacked_size(options.data)
     with options.data.open("rb") as file:
         book = openpyxl.load_workbook(file, read_only=True, data_only=True)
@@ -231,7 +219,6 @@ def read_parquet(options: DataOptions, select: SelectColumns) -> RawTable:
     """Read the selected columns of a sample of the rows of a file, or of the files of a folder or pattern."""
     import narwhals.stable.v2 as nw
     import pandas as pd
-    from pandas.api.types import infer_dtype
 
     from subgrove._scale.large_data import read_chunks
     from subgrove._scale.readers import sample_rows
@@ -246,8 +233,4 @@ def read_parquet(options: DataOptions, select: SelectColumns) -> RawTable:
     sample = sample_rows(data, names, options.sample_size, options.random_state)
     table = nw.from_native(sample.table, eager_only=True)
     rows = pd.DataFrame(table.rows(), sample.rows, table.columns, dtype=object).sort_index()[names]
-    types = {name: infer_dtype(values) for name, values in rows.items()}
-    others = [name for name in names if types[name] in ("bytes", "mixed")]
-    remedy = "Leave them out (--drop), or store one number, text or date in each row."
-    require(not others, f"There are columns of bytes, or nested ones: {quoted(others)}. {remedy}")
-    return RawTable(rows.map(_text), data.n_rows, text=[name for name in names if types[name] == "string"])
+    return RawTable(rows.map(_text), data.n_rows)
