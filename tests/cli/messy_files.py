@@ -365,6 +365,12 @@ def currencies_are_not_mixed() -> Messy:
     )
 
 
+@case
+def thousands_and_millions() -> Messy:
+    value = [f"€{one / 1e3:.5f}K" if at % 3 else f"€{one / 1e6:.8f}M" for at, one in enumerate(clean()["price"])]
+    return Messy(text(clean().assign(value=value)), {"value": "numeric"}, ["'€' removed", "M' read as"])
+
+
 def workbook(sheets: Mapping[str, Sequence[Sequence[Any]]]) -> bytes:
     """Return an Excel workbook with these sheets; openpyxl must be installed."""
     import openpyxl

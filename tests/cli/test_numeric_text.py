@@ -36,7 +36,7 @@ def test_numbers_are_read_in_any_style(cents: list[int], style: tuple[str, str],
     [
         "1.2.3", "192.168.1.1", "+491701234567", "030 123 45", "555-1234", "2024-01-31", "10:30", "1/2", "18-25", "<5",
         "1st", "A12", "71053B", "12 Main Street, Apt 4", "5 (good)", "1,2,3", "12,34,5", "", "--5", "(-5)", "1e",
-        "Q1 2024", "€1.5M", "1.5k", "5 K", "2 Mio", "3 Mrd.", "4 millions",
+        "Q1 2024",
     ],
 )  # fmt: skip
 def test_what_is_not_a_number_is_not_read_as_one(text: str) -> None:
@@ -48,7 +48,7 @@ def test_what_is_not_a_number_is_not_read_as_one(text: str) -> None:
     ("text", "value"),
     [
         ("1,23,456", 123456), ("\u22125", -5), ("5.-", 5), ("-5.-", -5), ("0.35Rs.-", -0.35), ("1e3", 1000),
-        (".5", 0.5), ("US$5", 5),
+        (".5", 0.5), ("US$5", 5), ("€1.5M", 1.5e6), ("5 K", 5000), ("(2 M)", -2e6),
     ],
 )  # fmt: skip
 def test_number_is_read(text: str, value: float) -> None:

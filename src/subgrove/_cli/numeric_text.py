@@ -17,12 +17,13 @@ from subgrove._core.text import count_of
 NUMERIC_SHARE = 0.9  # of the cells with a value, from which on a column is numeric
 _CODES = "USD|EUR|GBP|CHF|JPY|CNY|INR|CAD|AUD|NZD|SEK|NOK|DKK|PLN|CZK|HUF|BRL|MXN|ZAR|RUB|TRY|KRW|Rs|Fr|kr|zł|Kč|Ft"
 _MONEY = rf"[A-Z]{{0,2}}[$€£¥₹₽₩₺₪₫₴₦₱฿¢]|(?:{_CODES})\.?"
-# Not thousands and millions, which some cells may have and others not, nor the A of "12A", a code.
-_UNIT = r"(?!(?:st|nd|rd|th|k|[bm]n|Mio|Mrd|[mb]illion|thousand|[KM]|(?<=\d)[A-Z])s?\b)(?:[^\W\d_]|[%‰°])[^\d()]{0,15}?"
+_UNIT = r"(?!(?:st|nd|rd|th|(?<=\d)[A-Z])\b)(?:[^\W\d_]|[%‰°])[^\d()]{0,15}?"  # not the A of "12A", a code
+_MULTIPLES = {None: 1, "k": 1e3, "K": 1e3, "M": 1e6, "bn": 1e9, "Mio": 1e6, "Mrd": 1e9}
 _CELL = re.compile(
     rf"(?!\+\d{{7}})"  # a telephone number
     rf"(?P<before>(?:{_MONEY})? ?[+-]?|[+-] ?(?:{_MONEY})?) ?"
-    rf"(?P<digits>\d[\d.,' ]*|[.,]\d+)(?:(?<=[.,])-)?(?P<power>[eE][+-]?\d+)? ?"
+    rf"(?P<digits>\d[\d.,' ]*|[.,]\d+)(?:(?<=[.,])-)?(?P<power>[eE][+-]?\d+)?"
+    rf"(?:(?P<multiple>k|K|M|bn|Mio|Mrd)\b\.?)? ?"
     rf"(?P<after>{_MONEY}|{_UNIT})??(?:(?<=[a-z]{{3}})s)?"  # months and month
 )
 _STYLES = {  # decimal separator -> digits, with or without thousands separators, then decimals
@@ -106,10 +107,12 @@ class NumericText:
         decimal = decimal or (self.decimals[0] if is_clear else usual)
         values = self.values[decimal]
         separators = {*"".join(self.cells[text]["digits"].strip() for text in values)} & {*"' ,."}
+        multiples = [text for text in values if self.cells[text]["multiple"]]
         notes = [f"{self.unit!r} removed"] if self.unit else []
         notes += ["decimal commas"] if decimal == "," and "," in separators else []
         notes += ["thousands separators"] if separators - {decimal} else []
         notes += [f"{text!r} read as {values[text]:.10g} (override with --decimal)" for text in unclear[:1]]
+        notes += [f"{text!r} read as {values[text]:,.10g}" for text in multiples[:1]]
         notes += odd_cells({text: n for text, n in self.counts.items() if text not in values}, "number")
         return values, notes, decimal
 
@@ -117,7 +120,8 @@ class NumericText:
         """Yield the texts that are finite numbers with this decimal separator, and their values."""
         for text, cell in self.cells.items():
             if _STYLES[decimal].fullmatch(digits := cell["digits"].strip()):
-                value = float(digits.translate(_TO_PLAIN[decimal]) + (cell["power"] or ""))
+                plain = digits.translate(_TO_PLAIN[decimal]) + (cell["power"] or "")
+                value = float(plain) * _MULTIPLES[cell["multiple"]]
                 if math.isfinite(value):
                     yield text, -value if "-" in cell["before"] else value
 
