@@ -24,6 +24,7 @@ from subgrove.exceptions import InputError
 
 SUFFIXES = (".parquet", ".parq", ".pq")
 _TEXT = (".csv", ".tsv", ".txt", ".csv.gz", ".json", ".jsonl", ".feather", ".arrow")
+_HIDDEN = ("_", ".")  # first characters of files and folders that are not read
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -82,21 +83,30 @@ def _files_below(place: Path) -> list[FoundFile]:
     return [
         FoundFile(str(file), name.as_posix(), _folders(name.parts[:-1]))
         for name, file in files.items()
-        if not any(part.startswith(("_", ".")) for part in name.parts)
+        if not any(part.startswith(_HIDDEN) for part in name.parts)
     ]
 
 
 def _entries_below(folder: Path) -> Iterator[Path]:
-    """Files of a folder and its subfolders, linked ones too; a link to a folder around it is not followed."""
+    """Files of a folder and its subfolders, linked ones too, but not of hidden ones.
+
+    A link to a folder around it is not followed.
+    """
 
     def fail(error: OSError) -> NoReturn:
         raise InputError(f"The folder {error.filename} cannot be read: {error.strerror}. Check its permissions.")
 
     for path, folders, names in os.walk(folder, onerror=fail, followlinks=True):
         place = Path(path)
-        around = {one.resolve() for one in (place, *place.parents, *place.resolve().parents)}
-        folders[:] = [name for name in folders if (place / name).resolve() not in around]
+        folders[:] = [name for name in folders if not name.startswith(_HIDDEN) and not _leads_around(place / name)]
         yield from (place / name for name in names)
+
+
+def _leads_around(place: Path) -> bool:
+    """Return whether a path is a link to a folder that it lies in."""
+    return place.is_symlink() and place.resolve() in {
+        one.resolve() for one in (*place.parents, *place.parent.resolve().parents)
+    }
 
 
 def _is_parquet(place: Path) -> bool:
