@@ -29,6 +29,7 @@ _MIN_BATCH_ROWS = 1_000
 _COPIES = 6  # memory needed to build and predict a batch, as a multiple of its size
 _RESULT_BYTES = 21  # stored for each row and feature
 _ROWS_AGAIN = 10  # that are predicted once more, to see whether the model returns the same
+_ROUNDING = 1e-13  # of the largest loss
 _SAME = 1e-3  # standard deviations by which predictions may change with the size of a batch, which rounds
 NO_CHANGES: Changes = {}
 _model_is_checked: ContextVar[bool] = ContextVar("model is checked", default=False)
@@ -95,6 +96,19 @@ class ScoringContext:
     def tree(self) -> Any:
         """`TreeSteps` of the model; None if it predicts."""
         return self.cache.get("tree steps")
+
+    def increases(self, predictions: Predictions, rows: Rows | None, about: Any) -> Any:
+        """Return the increases of the losses of some or all rows (L, m); 0 where all of them are rounding errors.
+
+        A model may add in another order in a larger batch, so that a column which it does not use seems to matter.
+        """
+        own = self.baseline_losses if rows is None else self.baseline_losses[:, rows]
+        increase = self.losses.rows(predictions, slice(None) if rows is None else rows, about)
+        increase -= own
+        if isinstance(increase, np.ndarray) and increase.size:
+            largest = np.maximum(increase.max(axis=1), -increase.min(axis=1))
+            increase[largest <= _ROUNDING * np.abs(own).max(axis=1)] = 0.0
+        return increase
 
     def resample(self, feature: Feature, n_repeats: int) -> ResampledFeature:
         """Resample a feature."""

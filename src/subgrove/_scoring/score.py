@@ -199,8 +199,7 @@ class FeatureScorer:
     def jobs(self) -> Iterator[PredictionJob]:
         """Yield what is to be predicted."""
         n_jobs = 0
-        for job in prediction_jobs(self.feature, self.accumulator.resampled, self.n_done):
-            n_jobs += 1
+        for n_jobs, job in enumerate(prediction_jobs(self.feature, self.accumulator.resampled, self.n_done), start=1):
             yield job
         self.n_jobs = n_jobs
 
@@ -208,8 +207,7 @@ class FeatureScorer:
         """Accumulate the predictions of one job."""
         self.n_added += 1
         context, rows = self.context, job.rows
-        increase = context.losses.rows(predictions, slice(None) if rows is None else rows, job.about)
-        increase -= context.baseline_losses if rows is None else context.baseline_losses[:, rows]
+        increase = context.increases(predictions, rows, job.about)
         if self.shifts is not None:
             self.shifts.add(predictions, rows, None if job.term is None else job.term.weights)
         if self.checker is not None and (job.term is not None or job.draw is not None):
