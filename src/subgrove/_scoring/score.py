@@ -42,9 +42,8 @@ def score_features(
     context: ScoringContext, features: Sequence[Feature], n_jobs: int | None = 1, *, progress: bool = False
 ) -> list[FeatureResult]:
     """Return the results of features, computed in several processes."""
-    total = context.frames.n_rows * context.n_repeats * len(features)
     workers = min(effective_jobs(n_jobs), len(features))
-    with progress_bar(total if progress else 0, "Predicting") as done:
+    with progress_bar(context.frames.n_rows * context.n_repeats * len(features) * progress, "Predicting") as done:
         found = _score_by_trees(context, features, effective_jobs(n_jobs), done)
         if found is not None:
             return found
@@ -199,7 +198,8 @@ class FeatureScorer:
     def jobs(self) -> Iterator[PredictionJob]:
         """Yield what is to be predicted."""
         n_jobs = 0
-        for n_jobs, job in enumerate(prediction_jobs(self.feature, self.accumulator.resampled, self.n_done), start=1):
+        for job in prediction_jobs(self.feature, self.accumulator.resampled, self.n_done):
+            n_jobs += 1
             yield job
         self.n_jobs = n_jobs
 
