@@ -177,7 +177,7 @@ def _reported(fitted: FittedAuto) -> list[str]:
 
 
 def test_only_some_rows_are_used_of_many() -> None:
-    fitted = Auto(max_rows=200, random_state=3).fit(TRAIN, ["steps"])
+    fitted = Auto(max_rows=200, random_state=3, candidates=["training_subgroups"]).fit(TRAIN, ["steps"])
     assert fitted.choices["steps"].n_rows == 200
     assert set(np.ravel(drawn(fitted, TEST, "steps"))) <= set(TRAIN["steps"])
 
