@@ -1,6 +1,6 @@
 """Which features of weather and calendar does a forecast of bike rentals need?
 
-The year, temperature and the season. Permutation importance overstates temperature: part of it comes from winter days
+The year, temperature and the season. Permutation importance of temperature is larger: part of it comes from winter days
 with summer temperatures, which do not exist.
 """
 

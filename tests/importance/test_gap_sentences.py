@@ -24,8 +24,7 @@ def gap(marginal: float, steps: dict[str, tuple[float, float]], noise: float = 1
 def test_shares_of_the_marginal_importance() -> None:
     explained = gap(1234.0, {"season": (753.0, 5.0), "hum": (234.0, 5.0)})
     assert explained.sentences == (
-        "Shuffling overstates temp: the absolute error increases by 1,234 instead of 247 once season and hum are held "
-        "fixed.",
+        "Shuffling temp increases the absolute error by 1,234, and by 247 once season and hum are held fixed.",
         "61 % of the 1,234 is shared with season; 19 % with hum.",
         "20 % remains for temp alone, given its subgroups.",
     )

@@ -213,9 +213,9 @@ def _is_plural(parts: Sequence[GapStep]) -> bool:
 
 def _marginal_sentence(gap: Gap) -> str:
     significant = _is_significant(gap.marginal, gap.marginal_noise)
-    if gap.marginal > 0 and gap.conditional >= 0 and significant and gap.parts and _is_overstated(gap):
+    if gap.marginal > 0 and gap.conditional >= 0 and significant and gap.parts and _is_wider(gap):
         return (
-            f"Shuffling overstates {gap.feature}: the {_loss(gap)} increases by {number(gap.marginal)} instead of "
+            f"Shuffling {gap.feature} increases the {_loss(gap)} by {number(gap.marginal)}, and by "
             f"{number(gap.conditional)} {_held_fixed(gap)}."
         )
     error = "" if significant else f", which is within noise (standard error {number(total_error(gap.marginal_noise))})"
@@ -225,7 +225,7 @@ def _marginal_sentence(gap: Gap) -> str:
     return f"Shuffling {gap.feature} {verb} the {_loss(gap)} by {number(abs(gap.marginal))}{error}."
 
 
-def _is_overstated(gap: Gap) -> bool:
+def _is_wider(gap: Gap) -> bool:
     return gap.kind in ("trees", "sampler") and gap.gap > 0 and _is_significant(gap.gap, gap.noise)
 
 

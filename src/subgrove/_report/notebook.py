@@ -158,7 +158,7 @@ def dependence_html(result: Dependence) -> str:
     heads = ["feature", "R2", "0 to 1, +- std. error", "predictors (share)", "suggested sampler"]
     count = len(result.dependent)
     about = f"{count_of(count, 'feature') if count else 'No feature'} with an R2 of {percent(result.threshold)} or more"
-    about += ": marginal importance and effects are misleading there." if count else "."
+    about += ": rows with one of them shuffled may not occur." if count else "."
     shown = table([*heads, "note" if noted else None], rows, len(most_first), ".table")
     return card(f"Dependence of {count_of(len(most_first), 'feature')} on the other columns", about, shown)
 
