@@ -121,8 +121,9 @@ def test_few_chunks_are_under_way_while_the_caller_is_busy(tmp_path: Path) -> No
     with joblib.parallel_config("threading", n_jobs=2):
         results = run_chunks(work, chunks(100))
         next(results)
+        first = len(work.lines())  # a busy machine may have held up the first chunk, but not the others
         time.sleep(0.3)
-        assert len(work.lines()) <= 4
+        assert len(work.lines()) <= first + 4
         results.close()  # type: ignore[attr-defined]  # an iterator for callers, a generator in fact
 
 
