@@ -10,6 +10,7 @@ import tracemalloc
 from typing import Any
 
 import numpy as np
+import pytest
 from sklearn import config_context
 
 import subgrove as sg
@@ -79,11 +80,13 @@ def test_pickled_result_of_irrelevant_features_is_small() -> None:
     assert again.overall.equals(imp.overall)
 
 
+@pytest.mark.compiled
 def test_function_is_explained_without_importing_scikit_learn() -> None:
     """It takes 100 MB with what it imports in turn."""
     script = """
 import sys
 import numpy as np
+import pytest
 import subgrove as sg
 X = np.random.default_rng(0).normal(size=(300, 2))
 sg.importance(lambda rows: rows[:, 0], X, X[:, 0], random_state=1)
