@@ -2,7 +2,8 @@
 
 `FIRST` was written before the candidates were changed for the first time, and showed what to change; `SECOND` was
 looked at before they were changed for the second time (separate modes, predicted spreads); `THIRD` was written after
-that; only its three thresholds were looked at before the last change, of the search for thresholds. Options: `--set first|second|third`, `--reps`, `--rows 1000 300`.
+that; only its three thresholds were looked at before the last change, of the search for thresholds. Options: `--set
+first|second|third`, `--reps`, `--rows 1000 300`.
 `--check` prints instead how often the fidelity check finds a difference, a large one, and an uncertain sampler, by the
 bias of the estimate.
 """
