@@ -10,7 +10,8 @@ import pytest
 
 import subgrove as sg
 from subgrove._core.execution import Streams
-from subgrove.samplers.chained import SeparateModes, ignoring_own_values
+from subgrove._data.table import read_table
+from subgrove.samplers.chained import PartProbabilities, SeparateModes, ignoring_own_values
 from subgrove.samplers.predicted_probabilities import mixture_crps, mode_borders, separation
 
 N = 1000
@@ -116,3 +117,14 @@ def test_residuals_have_the_predicted_spread() -> None:
     slope, _ = np.polyfit(test["z2"], np.log(spread), 1)
     # The logarithm of the spread is regressed on 1,000 residuals: standard error 1.1 / sqrt(1000) = 0.035.
     assert slope == pytest.approx(0.8, abs=0.12)
+
+
+def test_modes_far_apart_and_parts_without_doubt_divide_by_nothing() -> None:
+    rng = np.random.default_rng(10)
+    values = np.where(rng.random(20_000) < 0.12, 1000.0, 0.0) + 0.01 * rng.standard_normal(20_000)
+    values[:400] += 5000.0
+    assert np.isfinite(mode_borders(values)).all()
+    certain = PartProbabilities(np.array([1.0, 0.0])).held_out(
+        read_table(pd.DataFrame({"x": np.ones(2)})), np.zeros(2, int), np.zeros(2)
+    )
+    np.testing.assert_allclose(certain, [[1.0, 0.0]] * 2)

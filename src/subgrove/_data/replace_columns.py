@@ -75,7 +75,7 @@ class Donors:
         Whether these are rows of the training table, not of the table that is resampled.
     representatives : bool
         Whether these rows only represent a value that was drawn in another way, and are not its donors.
-    cyclic_shift : Ring or None
+    cyclic_shift : CyclicShift or None
         The same as a cyclic shift, if it is one of all rows: receiving values, and sums over donors, are faster.
 
     Examples

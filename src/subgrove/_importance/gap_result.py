@@ -213,7 +213,7 @@ def _is_plural(parts: Sequence[GapStep]) -> bool:
 
 def _marginal_sentence(gap: Gap) -> str:
     significant = _is_significant(gap.marginal, gap.marginal_noise)
-    if gap.marginal > 0 and gap.conditional >= 0 and significant and gap.parts and _is_wider(gap):
+    if gap.marginal > 0 and gap.conditional >= 0 and significant and gap.parts and _marginal_is_larger(gap):
         return (
             f"Shuffling {gap.feature} increases the {_loss(gap)} by {number(gap.marginal)}, and by "
             f"{number(gap.conditional)} {_held_fixed(gap)}."
@@ -225,7 +225,7 @@ def _marginal_sentence(gap: Gap) -> str:
     return f"Shuffling {gap.feature} {verb} the {_loss(gap)} by {number(abs(gap.marginal))}{error}."
 
 
-def _is_wider(gap: Gap) -> bool:
+def _marginal_is_larger(gap: Gap) -> bool:
     return gap.kind in ("trees", "sampler") and gap.gap > 0 and _is_significant(gap.gap, gap.noise)
 
 

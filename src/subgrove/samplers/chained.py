@@ -148,7 +148,8 @@ class PartProbabilities:
         predicted = self.shares if self.predictor is None else self.predictor.predict(table)
         has = own[:, None] == np.arange(len(self.shares))
         others, known = np.where(has, 0.0, predicted), np.exp(-log_scores)[:, None]
-        return np.where(has, known, (1 - known) * others / others.sum(axis=1, keepdims=True))
+        total = np.maximum(others.sum(axis=1, keepdims=True), 1e-300)  # 0 where the others are impossible
+        return np.where(has, known, (1 - known) * others / total)
 
     def draws(self, table: Table, own: Rows, rngs: Streams) -> Callable[[], Iterator[Rows]]:
         """Return the parts that rows are in, anew at each repeat."""

@@ -42,10 +42,11 @@ _MAX_KEPT = 0.9
 _DENSITY_POINTS = 200
 _BANDWIDTH = 0.4  # of the density by which modes are found, over the standard deviation
 _DEPTH = 1.15  # density of the lower mode over that between two modes
-_LEAST_SHARE = 0.1  # of the rows, likewise
+_LEAST_DENSITY = 1e-100  # in wide gaps, where it would be rounded to 0
 _LEAST_DOUBT = 0.01  # mean probability that two values of a row are near different modes
 _ROUGH_FOREST = (20, 15, 1000)  # trees, rows of a node, rows of a tree
 LEAST_IN_MODE = 40  # rows around each mode
+_LEAST_SHARE = 0.1  # of the rows, likewise
 ATOM = 0.05  # share of rows from which a value is an atom
 _QUANTILES = 40  # of the predictive distribution, for scores
 
@@ -244,7 +245,7 @@ def mixture_crps(x: Floats, predicted: Floats, residuals: Sequence[Floats], shar
 
 
 def mode_borders(values: Floats) -> Floats:
-    """Return numbers that separate modes: where the density is at most half of that around the modes on both sides."""
+    """Return numbers that separate modes: where the density is lower than around the modes on both sides."""
     n, spread = len(values), float(values.std())
     quantiles = np.quantile(values, np.linspace(0, 1, _DENSITY_POINTS))
     gap = float(np.median(np.diff(np.unique(values)))) if spread > 0 else 0.0
@@ -252,7 +253,7 @@ def mode_borders(values: Floats) -> Floats:
         return np.empty(0)
     width = max(_BANDWIDTH * spread * n**-0.2, gap)
     grid = np.linspace(quantiles[1], quantiles[-2], _DENSITY_POINTS)
-    density = np.exp(-0.5 * ((grid[:, None] - quantiles) / width) ** 2).mean(axis=1)
+    density = np.exp(-0.5 * ((grid[:, None] - quantiles) / width) ** 2).mean(axis=1) + _LEAST_DENSITY
 
     def separated(first: int, last: int) -> list[float]:
         part = density[first:last]
@@ -295,10 +296,8 @@ def nearest_mode(values: Floats, predicted: Floats, spreads: Floats) -> Rows:
 
 def roughly_likely(grams: FoldGrams, code: Rows, names: Sequence[str], seed: int) -> Floats:
     """Return the probabilities of modes, or other parts, by a small forest of which each row is left out."""
-    outputs, parts = (
-        (code[:, None] == np.arange(code.max() + 1)).astype(np.float64),
-        grams.design.allowed(names, log_scales=False),
-    )
+    outputs = (code[:, None] == np.arange(code.max() + 1)).astype(np.float64)
+    parts = grams.design.allowed(names, log_scales=False)
     trees, node, rows = _ROUGH_FOREST
     tried = max(1, (len(parts) + 1) // 2)
     forest = grow_forest(
