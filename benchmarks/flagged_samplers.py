@@ -31,7 +31,7 @@ import subgrove as sg
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # the experiments lie beside this folder
 
-from experiments.held_out import FIRST, SECOND
+from experiments.held_out_structures import FIRST, SECOND
 from experiments.structures import FLAGS, MODELS, N_REPEATS
 from experiments.summary import RESULTS
 from subgrove.simulate.conditional_draws import STRUCTURES
